@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from hpn.testbed.versions import HPN as __version__
     from hpn.testbed.vm.engines import ENGINES as ENGINES
     from hpn.traffic.client.registry import CLIENTS as CLIENTS
-    from hpn.traffic.paths import CHOICES as SOURCE_PORTS
-    from hpn.traffic.patterns import PATTERNS as PATTERNS
+    from hpn.traffic.flows.paths import CHOICES as SOURCE_PORTS
+    from hpn.traffic.flows.patterns import PATTERNS as PATTERNS
 
 _PLACES = {
     "ARCHITECTURES": "hpn.testbed.fabric.architectures",
@@ -79,10 +79,10 @@ _PLACES = {
     "Outcome": "hpn.results.verdict",
     "Overlay": "hpn.results.graph.overlay",
     "PATH_POLICIES": "hpn.testbed.routing.pathcontrol.policies",
-    "PATTERNS": "hpn.traffic.patterns",
+    "PATTERNS": "hpn.traffic.flows.patterns",
     "PRESETS": "hpn.testbed.fabric.presets",
     "RunFolder": "hpn.results.run.folder",
-    "SOURCE_PORTS": "hpn.traffic.paths:CHOICES",
+    "SOURCE_PORTS": "hpn.traffic.flows.paths:CHOICES",
     "Verdict": "hpn.results.verdict",
     "__version__": "hpn.testbed.versions:HPN",
     "analyse": "hpn.api",

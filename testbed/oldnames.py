@@ -16,6 +16,44 @@ from types import ModuleType
 
 from hpn.testbed.package import FOLDER, PACKAGES
 
+_MOVED = {
+    "traffic.flow": "traffic.flows.flow",
+    "traffic.paths": "traffic.flows.paths",
+    "traffic.patterns": "traffic.flows.patterns",
+    "traffic.spraying": "traffic.flows.spraying",
+    "traffic.framing": "traffic.flows.framing",
+    "traffic.placement": "traffic.workers.placement",
+    "traffic.pool": "traffic.workers.pool",
+    "traffic.process": "traffic.workers.process",
+    "traffic.served": "traffic.workers.served",
+    "traffic.messages": "traffic.workers.messages",
+    "traffic.engine": "traffic.streams.engine",
+    "traffic.gaps": "traffic.streams.gaps",
+    "traffic.pacing": "traffic.streams.pacing",
+    "traffic.qp": "traffic.streams.qp",
+    "traffic.receiver": "traffic.streams.receiver",
+    "traffic.recordfile": "traffic.streams.recordfile",
+    "traffic.records": "traffic.streams.records",
+    "traffic.responders": "traffic.streams.responders",
+    "traffic.sender": "traffic.streams.sender",
+    "traffic.wire": "traffic.streams.wire",
+    "traffic.worker": "traffic.streams.worker",
+    "traffic.columns": "traffic.streams.columns",
+    "traffic.mmsg": "traffic.io.mmsg",
+    "traffic.recvmmsg": "traffic.io.recvmmsg",
+    "traffic.sendmmsg": "traffic.io.sendmmsg",
+    "traffic.ringmsg": "traffic.io.ringmsg",
+    "traffic.uring": "traffic.io.uring",
+    "traffic.sockets": "traffic.io.sockets",
+    "traffic.foreign": "traffic.tools.foreign",
+    "traffic.iperf": "traffic.tools.iperf",
+    "traffic.sockperf": "traffic.tools.sockperf",
+    "traffic.rc": "traffic.transport",
+    "traffic.rdma": "traffic.jobengine",
+    "traffic.flowlevel": "traffic.fluid",
+}
+"""Modules that have another place below ``hpn`` today."""
+
 
 class OldNames(MetaPathFinder, Loader):
     """Finds modules of ours by their old names, before Python makes a second copy from the same file."""
@@ -32,7 +70,7 @@ class OldNames(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module by its name of today."""
-        module = importlib.import_module(f"hpn.{spec.name}")
+        module = importlib.import_module(f"hpn.{_today(spec.name)}")
         spec.loader_state = module.__spec__
         return module
 
@@ -40,6 +78,12 @@ class OldNames(MetaPathFinder, Loader):
         """It has run already; Python has written the old name into it."""
         old = module.__spec__
         module.__spec__ = None if old is None else old.loader_state
+
+
+def _today(name: str) -> str:
+    """'traffic.flows.patterns' for 'traffic.patterns'."""
+    old = next((old for old in _MOVED if name == old or name.startswith(f"{old}.")), None)
+    return name if old is None else f"{_MOVED[old]}{name.removeprefix(old)}"
 
 
 def _is_ours(package: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hpn.testbed.errors import InputError
-from hpn.traffic.patterns import PATTERNS, Asked, Demand, Pattern, Stream
+from hpn.traffic.flows.patterns import PATTERNS, Asked, Demand, Pattern, Stream
 
 
 def _ring(asked: Asked) -> Demand:

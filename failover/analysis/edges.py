@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hpn.failover.analysis.model import Edge, HitLink, Relation
 from hpn.testbed.fabric.model import Fabric, LinkKind
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 
 def hit_links(fabric: Fabric, links: Iterable[str]) -> tuple[HitLink, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.routing.pathcontrol.actions import STUCK
 from hpn.testbed.routing.pathcontrol.message import LIFETIME_REFRESHES
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 _MS = 1_000_000
 _SLACK_NS = 50 * _MS

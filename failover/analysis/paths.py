@@ -14,7 +14,7 @@ from hpn.failover.analysis.edge import Edge
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.actions import RELEASED, STEERED
-from hpn.traffic.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
 
 Chosen = Callable[[str, int, str, int, Sequence[str]], str]
 """The port that the LAG of a NIC chooses: by source port, destination address and port, among active ports."""

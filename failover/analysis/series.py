@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 BIN_NS = 10_000_000
 

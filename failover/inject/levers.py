@@ -15,7 +15,7 @@ from hpn.testbed.lab.breaking.breakage import Breakage
 from hpn.testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.stack import Stacks
-from hpn.traffic.framing import BTH_BYTES
+from hpn.traffic.flows.framing import BTH_BYTES
 
 _CORRUPTED_BYTE = BTH_BYTES + 100
 """In the UDP payload: behind every header, in every path MTU and no acknowledgement; the ICRC covers it."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from hpn.results.run.files import check_memory, damaged, opened
 from hpn.testbed.errors import InputError
-from hpn.traffic.columns import Column, Table
+from hpn.traffic.streams.columns import Column, Table
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the first that the format knows: equal arrays give equal files
 _LEVEL = 6

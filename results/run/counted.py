@@ -1,7 +1,7 @@
 """``queue_pairs.jsonl`` and ``workers.json``: what each end that sends and each worker process counted itself.
 
 Changes when a worker reports something else than counts. The names of counters are the workers' own
-(``traffic.messages``, ``traffic.rdma.setup``); docs/run-folder.md lists them. Losses are not told from here.
+(``traffic.workers.messages``, ``traffic.jobengine.setup``). Losses are not counted from here.
 """
 
 from __future__ import annotations

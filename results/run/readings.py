@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
-from hpn.traffic.columns import InMemory, Records, Table
+from hpn.traffic.streams.columns import InMemory, Records, Table
 
 READING = np.dtype(
     [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps", "marked")]

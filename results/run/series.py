@@ -19,7 +19,7 @@ from hpn.failover.analysis.series import Bins, SeriesFlow
 from hpn.results.run.arrays import Stored, Wanted, stored, write_arrays
 from hpn.results.run.files import damaged, read, write
 from hpn.results.run.readings import READING, SampledPorts, ports_of, sampled_from
-from hpn.traffic.columns import Column, Table, whole
+from hpn.traffic.streams.columns import Column, Table, whole
 
 _ABOUT, _ARRAYS = "series.json", "series.npz"
 _STREAMS = np.dtype([("sent", "<u4"), ("received", "<u4"), ("delay_us", "<u4")])

@@ -20,10 +20,10 @@ from hpn.scenarios.drill.workload import flows_of
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
-from hpn.traffic.columns import InFiles, Records
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.recordfile import RecordFile
-from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.streams.columns import InFiles, Records
+from hpn.traffic.streams.recordfile import RecordFile
+from hpn.traffic.streams.records import RECEIVED, SENT
 
 _FLOWS, _RATE_PPS, _SECONDS = 64, 1000.0, 24
 _PACKETS = 6_000_000  # of the run that the figure is for

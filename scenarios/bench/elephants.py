@@ -10,8 +10,8 @@ from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.lab.lab import Lab
-from hpn.traffic.framing import wire_bytes
-from hpn.traffic.patterns import flows_for
+from hpn.traffic.flows.framing import wire_bytes
+from hpn.traffic.flows.patterns import flows_for
 
 _WIRE_BPS = 2e9
 _QUEUE_PAIRS = 4

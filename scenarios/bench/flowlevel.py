@@ -10,10 +10,10 @@ from statistics import median
 from hpn.results.text.figure import Figure
 from hpn.scenarios.bench.elephants import Measured
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.traffic.flowlevel.flows import drawn, permutation
-from hpn.traffic.flowlevel.pace import Paced, after, healthy
-from hpn.traffic.flowlevel.pods import Pods
-from hpn.traffic.flowlevel.routes import Broken
+from hpn.traffic.fluid.flows import drawn, permutation
+from hpn.traffic.fluid.pace import Paced, after, healthy
+from hpn.traffic.fluid.pods import Pods
+from hpn.traffic.fluid.routes import Broken
 
 _CLOS = "dual-tor-clos"
 _QUEUE_PAIRS = 16

@@ -25,10 +25,10 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.vm.engines import EngineSpec
-from hpn.traffic import iperf, sockperf
-from hpn.traffic.framing import data_bytes, wire_bytes
+from hpn.traffic.flows.framing import data_bytes, wire_bytes
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.messages import MessageWork
+from hpn.traffic.tools import iperf, sockperf
 
 _DRILL, _IDLE = (Path(__file__).parent / name for name in ("job.yaml", "job-idle.yaml"))
 _OTHERS = ("iperf3", "sockperf")  # the latter only where it is installed

@@ -22,7 +22,7 @@ from hpn.testbed.kernel.nft import Nft
 from hpn.testbed.kernel.processes import own_pids
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.trace import Flow
-from hpn.traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN, FlowSpec
 
 _PATHS = 400
 _SPORTS = 4

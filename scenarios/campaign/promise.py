@@ -14,8 +14,8 @@ from hpn.failover.analysis.model import EdgeKind, Relation
 from hpn.failover.faults import MS, Fault, PlannedFault, Told
 from hpn.scenarios.drill.blast import relations
 from hpn.testbed.fabric.model import Fabric, Nic
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.qp import RetryPolicy
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.streams.qp import RetryPolicy
 
 REJOIN_NS = 4000 * MS
 """How long after its repair a link may still be out of use: LACP has to agree, BGP to connect again."""

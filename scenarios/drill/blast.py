@@ -8,7 +8,7 @@ from hpn.failover.analysis.edges import hit_links, relation_of
 from hpn.failover.analysis.model import Edge, EdgeKind, Relation
 from hpn.failover.faults import Fault
 from hpn.testbed.fabric.model import Fabric, LinkKind, Nic
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 
 def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowSpec]) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Where, shorten
 from hpn.testbed.files.units import format_duration
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 LONGEST_NS = 3600 * 10**9
 

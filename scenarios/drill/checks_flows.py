@@ -15,7 +15,7 @@ from hpn.scenarios.expect.choose import RELATIONS
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.testbed.files.check import dotted
 from hpn.testbed.files.document import Where
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 Found = Iterator[tuple[Where, str]]
 

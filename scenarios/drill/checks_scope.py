@@ -11,7 +11,7 @@ from hpn.scenarios.expect.scope import Scope
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.document import shorten
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 
 def may_have(scope: Scope, flow: FlowSpec) -> bool:

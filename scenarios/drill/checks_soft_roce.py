@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hpn.testbed.files.document import Where
-from hpn.traffic.flow import ROCE_PORT
+from hpn.traffic.flows.flow import ROCE_PORT
 
 
 def port_problem(*, job: bool, streams: bool, client: bool) -> Iterator[tuple[Where, str]]:

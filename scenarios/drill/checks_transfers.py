@@ -14,9 +14,9 @@ from hpn.scenarios.expect.metric import Pauses
 from hpn.testbed.files.check import dotted
 from hpn.testbed.files.document import Where
 from hpn.testbed.files.units import format_duration, format_size
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.patterns import PATTERNS
-from hpn.traffic.qp import RetryPolicy
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.patterns import PATTERNS
+from hpn.traffic.streams.qp import RetryPolicy
 
 Found = Iterator[tuple[Where, str]]
 

@@ -11,7 +11,7 @@ from hpn.failover.faults.moments import Moment, moments
 from hpn.scenarios.drill.blast import relations
 from hpn.scenarios.drill.spares import Change, Roster
 from hpn.testbed.fabric.model import Fabric
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from hpn.testbed.files.units import format_duration, format_percent, format_size
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT
 from hpn.traffic.client.client import Client
 from hpn.traffic.client.ranks import PER_NIC, ranks_of
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.job.restart import RestartPolicy
-from hpn.traffic.rdma.rehash import RehashPolicy
+from hpn.traffic.jobengine.rehash import RehashPolicy
 
 
 def describe(drill: Drill) -> list[str]:

@@ -17,8 +17,9 @@ from hpn.traffic.collectives.program import Send
 from hpn.traffic.congestion.control import Parameters
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.congestion.sets import LINE_RATE
-from hpn.traffic.flow import MAX_RECOVERING
-from hpn.traffic.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
+from hpn.traffic.flows.flow import MAX_RECOVERING
+from hpn.traffic.flows.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
+from hpn.traffic.flows.patterns import NewFlows, check_number
 from hpn.traffic.job.chakra.work import ChakraWork
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
@@ -28,14 +29,13 @@ from hpn.traffic.job.placement import place, place_of
 from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.job.trace import TraceWork
 from hpn.traffic.job.training import Training
-from hpn.traffic.patterns import NewFlows, check_number
-from hpn.traffic.qp import AckPolicy
-from hpn.traffic.rc.port_recovery import PortRecovery
-from hpn.traffic.rc.timers import RETRY_TIMERS
-from hpn.traffic.rc.work import Recovery, Transport
-from hpn.traffic.rdma.plan import JobPlan
-from hpn.traffic.rdma.rehash import RehashPolicy
-from hpn.traffic.rdma.setup import QueuePair
+from hpn.traffic.jobengine.plan import JobPlan
+from hpn.traffic.jobengine.rehash import RehashPolicy
+from hpn.traffic.jobengine.setup import QueuePair
+from hpn.traffic.streams.qp import AckPolicy
+from hpn.traffic.transport.port_recovery import PortRecovery
+from hpn.traffic.transport.timers import RETRY_TIMERS
+from hpn.traffic.transport.work import Recovery, Transport
 
 MAX_QUEUE_PAIRS = 8
 """Of a connection."""

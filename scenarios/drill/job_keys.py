@@ -12,14 +12,14 @@ from hpn.testbed.fabric.spec import Rate, Strict
 from hpn.testbed.files.units import Duration, duration, size
 from hpn.testbed.files.words import OneOf
 from hpn.traffic.collectives.registry import KINDS
+from hpn.traffic.flows.paths import CHOICES
 from hpn.traffic.job.collective import GROUPINGS, CollectiveWork
 from hpn.traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 from hpn.traffic.job.placement import ORDERS
 from hpn.traffic.job.training import Training
-from hpn.traffic.paths import CHOICES
-from hpn.traffic.rc.timers import RETRY_TIMERS
-from hpn.traffic.rc.work import Recovery
-from hpn.traffic.rdma.choices import MESSAGE_CHOICES
+from hpn.traffic.jobengine.choices import MESSAGE_CHOICES
+from hpn.traffic.transport.timers import RETRY_TIMERS
+from hpn.traffic.transport.work import Recovery
 
 _COLLECTIVE = CollectiveWork("", 1)
 _MESSAGES = MessageWork("", 1)

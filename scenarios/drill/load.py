@@ -32,7 +32,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files import kinds
 from hpn.testbed.files.check import Mistakes
 from hpn.testbed.files.document import Document, Plain, Where, read
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 SECOND = 10**9
 

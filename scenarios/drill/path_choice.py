@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, LinkKind, Nic
-from hpn.traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN, FlowSpec
 
 
 def check_choice(fabric: Fabric, flows: Iterable[FlowSpec], key: str) -> None:

@@ -13,9 +13,9 @@ from hpn.testbed.fabric.spec import FabricSpec, Strict
 from hpn.testbed.files.check import Mistakes
 from hpn.testbed.files.document import Plain
 from hpn.testbed.files.units import duration, percent
-from hpn.traffic.paths import CHOICES
-from hpn.traffic.rc.work import Recovery
-from hpn.traffic.rdma.rehash import RehashPolicy
+from hpn.traffic.flows.paths import CHOICES
+from hpn.traffic.jobengine.rehash import RehashPolicy
+from hpn.traffic.transport.work import Recovery
 
 _POLICY = RehashPolicy()
 

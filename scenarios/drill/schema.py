@@ -22,8 +22,8 @@ from hpn.scenarios.expect.metric import Metric, Takes, Traffic, Unit
 from hpn.testbed.fabric.spec import Rate, Strict
 from hpn.testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent, size
 from hpn.testbed.files.words import OneOf
-from hpn.traffic.paths import CHOICES
-from hpn.traffic.patterns import PATTERNS
+from hpn.traffic.flows.paths import CHOICES
+from hpn.traffic.flows.patterns import PATTERNS
 
 NAME = r"^[a-z][a-z0-9-]{0,47}$"
 Plain = dict[str, object]

@@ -10,7 +10,7 @@ from hpn.failover.faults.moments import moments
 from hpn.scenarios.expect.scope import place_of
 from hpn.testbed.fabric.model import Fabric, Nic, Node, Role
 from hpn.testbed.files.document import shorten
-from hpn.traffic.flow import FlowSpec, default_sports
+from hpn.traffic.flows.flow import FlowSpec, default_sports
 
 
 @dataclass(frozen=True, slots=True)

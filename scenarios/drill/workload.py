@@ -5,9 +5,9 @@ from __future__ import annotations
 from hpn.scenarios.drill.job import plan_of
 from hpn.scenarios.drill.model import Drill, Workload
 from hpn.testbed.fabric.model import Fabric
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.framing import ETHERNET_BYTES, wire_bytes
-from hpn.traffic.patterns import flows_for
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.framing import ETHERNET_BYTES, wire_bytes
+from hpn.traffic.flows.patterns import flows_for
 
 
 def mtu_needed(path_mtu: int) -> int:

@@ -29,9 +29,9 @@ from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF
-from hpn.traffic.flowlevel.forwarding import Forwarding
-from hpn.traffic.flowlevel.links import Links
-from hpn.traffic.paths import CHOICES
+from hpn.traffic.flows.paths import CHOICES
+from hpn.traffic.fluid.forwarding import Forwarding
+from hpn.traffic.fluid.links import Links
 
 _PACKETS = "it is about single packets, and the model has rates"
 _PROTOCOLS = "it is about what protocols do and when, and the model has only what became of flows"

@@ -32,7 +32,7 @@ from hpn.failover.analysis.model import (
 )
 from hpn.scenarios.model.rates import Course, Floats
 from hpn.scenarios.model.ways import Outage, Ways
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 _NOT_MODELLED = Phase(None, reason="not modelled")
 _PHASES = Phases(*(_NOT_MODELLED,) * 6)

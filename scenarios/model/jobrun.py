@@ -1,8 +1,8 @@
 """A job as rates: its ranks' messages, one after the other on each queue pair, over the ways that these have. PURE.
 
-Ranks are the lab's own machines (``traffic.rdma.ranks``): they post, wait and add as they do there, and go on to their
-next iteration. In the place of packets a message leaves as fast as max-min shares let its queue pair, and the next of
-that queue pair follows at once. Workers see what has come once a tick, and so does the model.
+Ranks are the lab's own machines (``traffic.jobengine.ranks``): they post, wait and add as they do there, then begin
+their next iteration. In the place of packets a message leaves as fast as max-min shares let its queue pair, and the
+next of that queue pair follows at once. Workers see what has come once a tick, and so does the model.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from hpn.scenarios.model.ways import Outage, Piece, Ways
 from hpn.traffic.collectives.rank import Post, Timed
 from hpn.traffic.congestion.sets import LINE_RATE
-from hpn.traffic.flowlevel.links import Links
-from hpn.traffic.flowlevel.solve import link_load, max_min
-from hpn.traffic.framing import (
+from hpn.traffic.flows.framing import (
     BTH_BYTES,
     ETHERNET_BYTES,
     ICRC_BYTES,
@@ -29,12 +27,14 @@ from hpn.traffic.framing import (
     IP_UDP_BYTES,
     RETH_BYTES,
 )
-from hpn.traffic.rdma.choices import MESSAGE_CHOICES
-from hpn.traffic.rdma.connection import Slice, slices
-from hpn.traffic.rdma.plan import JobPlan
-from hpn.traffic.rdma.ranks import Ranks
-from hpn.traffic.rdma.records import SPAN
-from hpn.traffic.rdma.sender import Words
+from hpn.traffic.fluid.links import Links
+from hpn.traffic.fluid.solve import link_load, max_min
+from hpn.traffic.jobengine.choices import MESSAGE_CHOICES
+from hpn.traffic.jobengine.connection import Slice, slices
+from hpn.traffic.jobengine.plan import JobPlan
+from hpn.traffic.jobengine.ranks import Ranks
+from hpn.traffic.jobengine.records import SPAN
+from hpn.traffic.jobengine.sender import Words
 
 _OVERHEAD = ETHERNET_BYTES + IP_UDP_BYTES + BTH_BYTES + ICRC_BYTES
 _DONE_BITS = 1e-3
@@ -96,7 +96,7 @@ class JobRun:
 
     @property
     def spans(self) -> NDArray[np.void]:
-        """Spans that ended, as workers write them down (``traffic.rdma.records.SPAN``)."""
+        """Spans that ended, as workers write them down (``traffic.jobengine.records.SPAN``)."""
         return np.array(self._spans, dtype=SPAN)
 
     def run(self) -> None:

@@ -15,9 +15,9 @@ from hpn.scenarios.model.jobrun import JobRun
 from hpn.scenarios.model.ways import Ways
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.program import Program, Send, Spend, Stream
-from hpn.traffic.flowlevel.links import Links
-from hpn.traffic.rdma.plan import JobPlan
-from hpn.traffic.rdma.records import MESSAGE
+from hpn.traffic.fluid.links import Links
+from hpn.traffic.jobengine.plan import JobPlan
+from hpn.traffic.jobengine.records import MESSAGE
 
 MOST_MESSAGES = 1_000_000
 """A message takes some 0.2 ms of CPU."""

@@ -1,6 +1,6 @@
 """Offered load from paths and rates: of a drill by the model, of a run by the paths it took. Imports numpy.
 
-Changes when the load of a link is added up differently. Paths are arrays of directed links as ``traffic.flowlevel`` has
+Changes when the load of a link is added up differently. Paths are arrays of directed links as ``traffic.fluid`` has
 them.
 """
 
@@ -21,12 +21,12 @@ from hpn.scenarios.model.rates import ACK_BITS, answers_pps, capacity_of
 from hpn.scenarios.model.router import Lag, ModelRouter
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.flowlevel.forwarding import Forwarding
-from hpn.traffic.flowlevel.links import Links
-from hpn.traffic.flowlevel.solve import link_load
-from hpn.traffic.framing import wire_bytes
-from hpn.traffic.paths import CHOICES
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.framing import wire_bytes
+from hpn.traffic.flows.paths import CHOICES
+from hpn.traffic.fluid.forwarding import Forwarding
+from hpn.traffic.fluid.links import Links
+from hpn.traffic.fluid.solve import link_load
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]

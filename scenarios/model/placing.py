@@ -17,8 +17,8 @@ from hpn.scenarios.model.router import Lag
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT
 from hpn.testbed.routing.pathcontrol.source_ports import SourcePorts
-from hpn.traffic.flow import ROCE_PORT, FlowSpec
-from hpn.traffic.flowlevel.forwarding import MOST_HOPS, Forwarding
+from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.fluid.forwarding import MOST_HOPS, Forwarding
 
 
 @dataclass(frozen=True, eq=False)

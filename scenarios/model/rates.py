@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpn.scenarios.model.ways import Outage, Piece, Ways
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.flowlevel.links import Links
-from hpn.traffic.flowlevel.solve import link_load, proportional_drop
-from hpn.traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES, wire_bytes
-from hpn.traffic.qp import RetryPolicy, ack_delay_ns
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES, wire_bytes
+from hpn.traffic.fluid.links import Links
+from hpn.traffic.fluid.solve import link_load, proportional_drop
+from hpn.traffic.streams.qp import RetryPolicy, ack_delay_ns
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from hpn.testbed.lag.bond import layer34_hash
 from hpn.testbed.lag.datapath import UDP
 from hpn.testbed.lag.host_nft import NFT, lag_seed
 from hpn.testbed.lag.nft_datapath import port_index
-from hpn.traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN
-from hpn.traffic.flowlevel.forwarding import Forwarding
+from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN
+from hpn.traffic.fluid.forwarding import Forwarding
 
 _BLOCK = 24
 """Source ports looked up at once: an array costs little more than one of them, and who asks for one asks for its
@@ -40,7 +40,7 @@ class Lag:
 
 
 class ModelRouter:
-    """``traffic.paths.Router`` on the healthy fabric."""
+    """``traffic.flows.paths.Router`` on the healthy fabric."""
 
     def __init__(self, fabric: Fabric, lag: Lag, forwarding: Forwarding) -> None:
         self._fabric, self._lag, self._forwarding = fabric, lag, forwarding

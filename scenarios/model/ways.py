@@ -23,7 +23,7 @@ from hpn.scenarios.model.measured import Case, Drawn, Draws, Step
 from hpn.scenarios.model.placing import Placed, Placing
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 Row = tuple[int, ...]
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 import numpy as np
 
 from hpn.scenarios.month.assumptions import Assumptions
-from hpn.traffic.flowlevel.pods import Numbers, Pods
-from hpn.traffic.flowlevel.solve import Floats
+from hpn.traffic.fluid.pods import Numbers, Pods
+from hpn.traffic.fluid.solve import Floats
 
 MONTH_H = 30 * 24.0
 

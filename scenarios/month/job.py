@@ -11,11 +11,11 @@ import numpy as np
 
 from hpn.scenarios.month.assumptions import Assumptions
 from hpn.scenarios.month.failures import Failure, Flaps, Kind
-from hpn.traffic.flowlevel.flows import drawn, ring
-from hpn.traffic.flowlevel.pace import Paced, after, healthy
-from hpn.traffic.flowlevel.pods import Numbers, Pods
-from hpn.traffic.flowlevel.routes import Broken
-from hpn.traffic.flowlevel.solve import Floats
+from hpn.traffic.fluid.flows import drawn, ring
+from hpn.traffic.fluid.pace import Paced, after, healthy
+from hpn.traffic.fluid.pods import Numbers, Pods
+from hpn.traffic.fluid.routes import Broken
+from hpn.traffic.fluid.solve import Floats
 
 
 @dataclass(frozen=True, eq=False)

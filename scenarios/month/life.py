@@ -9,7 +9,7 @@ import numpy as np
 
 from hpn.scenarios.month.failures import MONTH_H, Drawn, Failure, Kind
 from hpn.scenarios.month.job import Job
-from hpn.traffic.flowlevel.solve import Floats
+from hpn.traffic.fluid.solve import Floats
 
 _KILL = "kill"
 

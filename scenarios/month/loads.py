@@ -10,11 +10,11 @@ from hpn.results.graph.loadmap import Grid, Panel
 from hpn.results.graph.sizes import Course
 from hpn.scenarios.month.job import Job
 from hpn.scenarios.month.month import NO_PATH_CONTROL, Asked, architecture_of, check_memory
-from hpn.traffic.flowlevel.flows import drawn, permutation, ring
-from hpn.traffic.flowlevel.pace import Paced, after, healthy, unnoticed
-from hpn.traffic.flowlevel.pods import Pods
-from hpn.traffic.flowlevel.routes import Broken, Flags
-from hpn.traffic.flowlevel.solve import Floats
+from hpn.traffic.fluid.flows import drawn, permutation, ring
+from hpn.traffic.fluid.pace import Paced, after, healthy, unnoticed
+from hpn.traffic.fluid.pods import Pods
+from hpn.traffic.fluid.routes import Broken, Flags
+from hpn.traffic.fluid.solve import Floats
 
 _TIERS = (("NIC ports, down", 1), ("NIC ports, up", 0), ("uplinks, up", 2), ("uplinks, down", 3))
 

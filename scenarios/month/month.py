@@ -13,7 +13,7 @@ from hpn.scenarios.month.job import Job
 from hpn.scenarios.month.life import lived
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.traffic.flowlevel.pods import Pods
+from hpn.traffic.fluid.pods import Pods
 
 NO_PATH_CONTROL = "hpn-no-path-control"
 NETWORKS = ("hpn", NO_PATH_CONTROL, "dual-tor-clos", "stacked-dual-tor", "single-tor")

@@ -24,9 +24,9 @@ from hpn.testbed.kernel import sandbox
 from hpn.testbed.kernel.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import preflight
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.paths import Router, hashed, in_turn, spread
-from hpn.traffic.patterns import flows_for
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.paths import Router, hashed, in_turn, spread
+from hpn.traffic.flows.patterns import flows_for
 
 QUEUE_PAIRS = 16
 """Per NIC; the paper speaks of tens to hundreds of connections per GPU."""

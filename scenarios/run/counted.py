@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hpn.results.run.counted import QueuePairCounts, WorkerCounts, Workers
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.messages import SendReport, TrafficReport, WorkerReport
-from hpn.traffic.rdma.setup import JobReport, JobWorkerReport, QueuePairReport
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.jobengine.setup import JobReport, JobWorkerReport, QueuePairReport
+from hpn.traffic.workers.messages import SendReport, TrafficReport, WorkerReport
 
 Report = TrafficReport | JobReport
 

@@ -16,8 +16,8 @@ from hpn.scenarios.drill.workload import flows_of
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.traffic.collectives.program import Program, Send, Spend
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.rdma.plan import JobPlan
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.jobengine.plan import JobPlan
 
 STREAMS, JOB, CLIENT, NOTHING = "streams", "job", "client", "nothing"
 """What runs; a client counts when there is one, whatever runs beside it."""

@@ -14,7 +14,7 @@ from hpn.testbed.errors import MachineError, NoisyError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.kernel.processes import is_stopped
 from hpn.testbed.lab.lab import Lab
-from hpn.traffic.pool import WorkerPool
+from hpn.traffic.workers.pool import WorkerPool
 
 _SILENT_NS = 10_000_000_000  # a worker says how far it is ten times a second; a starved one now and then
 

@@ -24,12 +24,12 @@ from hpn.testbed.lab.markers import stands_in
 from hpn.testbed.routing.pathcontrol.actions import STEERING, Move
 from hpn.testbed.routing.pathcontrol.host_agent import Connection
 from hpn.testbed.routing.trace import Flow
-from hpn.traffic.flow import ROCE_PORT, FlowSpec
-from hpn.traffic.paths import CHOICES, drawn_again
-from hpn.traffic.rdma.engine import JobEngine
-from hpn.traffic.rdma.plan import JobPlan, Layout
-from hpn.traffic.rdma.rehash import Cause
-from hpn.traffic.rdma.setup import JobReport, Leaves
+from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.flows.paths import CHOICES, drawn_again
+from hpn.traffic.jobengine.engine import JobEngine
+from hpn.traffic.jobengine.plan import JobPlan, Layout
+from hpn.traffic.jobengine.rehash import Cause
+from hpn.traffic.jobengine.setup import JobReport, Leaves
 
 _WORKER_PPS = 5_000
 """What one worker carries with ease when every queue pair's port is full.
@@ -40,7 +40,7 @@ two CPUs was idle), so that takes a quarter of one and leaves room for bursts.
 
 
 class LabJob(LabQueuePairs):
-    """The job of one drill. ``source_ports``: a key of ``traffic.paths.CHOICES``.
+    """The job of one drill. ``source_ports``: a key of ``traffic.flows.paths.CHOICES``.
 
     An adapter knows through which of its ports a queue pair leaves. A worker does not, as the LAG decides; so it is
     told, when it begins, when path control moves a queue pair and when a LAG's active ports change.
@@ -104,7 +104,7 @@ class LabJob(LabQueuePairs):
         raise MachineError(f"no spare can take over from {', '.join(dead)} while a job runs")
 
     async def layout(self) -> Layout | None:
-        """After a death: put spares in the place of hosts that answer nobody; ``traffic.rdma.plan.Scheduler``."""
+        """After a death: put spares in the place of hosts that answer nobody; ``traffic.jobengine.plan.Scheduler``."""
         moved = await self._standby.replace_lost(self.flows) if self._standby is not None else None
         if moved is None:
             return None

@@ -1,8 +1,8 @@
 """What was measured, kept in the run folder and read back: every packet, every reading of a port, and the facts.
 
 Changes when the layout of the records does: ``records/facts.json``, and ``records/packets.npz`` with what arrived and
-what was sent as ``traffic.records`` defines it; of a job, spans and messages as ``traffic.rdma.records`` does, and the
-spans of a client beside it. Events are in ``events.jsonl``. What is read may be anybody's.
+what was sent as ``traffic.streams.records`` defines it; of a job, spans and messages as ``traffic.jobengine.records``
+does, and the spans of a client beside it. Events are in ``events.jsonl``. What is read may be anybody's.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from hpn.results.run.readings import READING, SampledPorts, ports_of, sampled_fr
 from hpn.scenarios.run.measured import Facts, JobRecords, Measured
 from hpn.testbed import versions
 from hpn.testbed.errors import InputError
-from hpn.traffic.columns import InMemory, Table, whole
-from hpn.traffic.rdma.records import MESSAGE, SPAN
-from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.jobengine.records import MESSAGE, SPAN
+from hpn.traffic.streams.columns import InMemory, Table, whole
+from hpn.traffic.streams.records import RECEIVED, SENT
 
 FOLDER = "records"
 _FACTS, _PACKETS = "facts.json", "packets.npz"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from hpn.testbed.errors import MachineError
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.trace import Flow
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 
 class LabRouter:
-    """``traffic.paths.Router`` answered by the lab's own LAGs and kernels."""
+    """``traffic.flows.paths.Router`` answered by the lab's own LAGs and kernels."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab

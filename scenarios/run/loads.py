@@ -27,9 +27,9 @@ from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.policies import OFF
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.flowlevel.forwarding import Forwarding
-from hpn.traffic.flowlevel.links import Links
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.fluid.forwarding import Forwarding
+from hpn.traffic.fluid.links import Links
 
 Links32 = NDArray[np.int32]
 """Directed links of flows, one row each; -1: none."""

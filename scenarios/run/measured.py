@@ -28,12 +28,12 @@ from hpn.scenarios.run.observed import Observed
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.build import build
 from hpn.testbed.routing.pathcontrol.policies import OFF
-from hpn.traffic.columns import InFiles, Records, Table, whole
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.messages import TrafficReport
-from hpn.traffic.rdma.records import MESSAGE, SPAN
-from hpn.traffic.rdma.setup import JobReport
-from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.jobengine.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.setup import JobReport
+from hpn.traffic.streams.columns import InFiles, Records, Table, whole
+from hpn.traffic.streams.records import RECEIVED, SENT
+from hpn.traffic.workers.messages import TrafficReport
 
 
 @dataclass(frozen=True, slots=True)

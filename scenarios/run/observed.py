@@ -10,9 +10,9 @@ from hpn.failover.analysis.model import Edge
 from hpn.failover.analysis.paths import Looked, PathsAtBegin
 from hpn.failover.analysis.readings import Sampled
 from hpn.failover.analysis.waits import NO_WAITS, Waits
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.messages import TrafficReport
-from hpn.traffic.rdma.setup import JobReport
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.jobengine.setup import JobReport
+from hpn.traffic.workers.messages import TrafficReport
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from hpn.testbed.kernel.timerfd import until
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.pathcontrol.actions import Move
 from hpn.testbed.routing.pathcontrol.host_agent import Connection
-from hpn.traffic.flow import ROCE_PORT, FlowSpec
-from hpn.traffic.messages import Progress, TrafficReport
-from hpn.traffic.paths import Spread
-from hpn.traffic.pool import WorkerPool
-from hpn.traffic.rdma.setup import JobReport
+from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.flows.paths import Spread
+from hpn.traffic.jobengine.setup import JobReport
+from hpn.traffic.workers.messages import Progress, TrafficReport
+from hpn.traffic.workers.pool import WorkerPool
 
 Report = TrafficReport | JobReport
 _GRID_NS = 100_000_000

@@ -19,8 +19,8 @@ from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.model import Role
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.trace import Flow
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.paths import link_disjoint_anew
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.paths import link_disjoint_anew
 
 
 class LivingRouter(LabRouter):

@@ -52,8 +52,8 @@ from hpn.testbed.lab.asfabric import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import state
 from hpn.testbed.vm.engines import has_virtual_time
-from hpn.traffic.paths import CHOICES
-from hpn.traffic.rdma.setup import JobReport
+from hpn.traffic.flows.paths import CHOICES
+from hpn.traffic.jobengine.setup import JobReport
 
 Tell = Callable[[Progress], None]
 Check = Callable[[], None]

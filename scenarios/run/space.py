@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 _RECORD_BYTES = 32  # traffic.records: of a packet received, of a burst sent
 _JOB_BYTES = 256  # traffic.rdma.records: of a message of one packet and of the spans it ends, and these as text

@@ -17,8 +17,8 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.model import Role
 from hpn.testbed.lab.lab import Lab
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.spraying import sprayed
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.spraying import sprayed
 
 Tell = Callable[[Mapping[int, tuple[int, ...]]], None]
 

@@ -14,10 +14,10 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.kernel import echo
 from hpn.testbed.lab.lab import Lab
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.paths import SourcePorts
 from hpn.traffic.job.standby import Question, Replaced, cut_off, questions, replacements
-from hpn.traffic.paths import SourcePorts
-from hpn.traffic.rdma.plan import JobPlan
+from hpn.traffic.jobengine.plan import JobPlan
 
 _ROUNDS, _EVERY_S = 5, 0.1
 """How often each NIC is asked before it counts as silent; both are choices of this file."""

@@ -11,10 +11,10 @@ from hpn.failover.analysis.paths import Looked
 from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.trace import Flow, trace
-from hpn.traffic.engine import TrafficEngine
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.messages import TrafficReport
-from hpn.traffic.paths import CHOICES
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.paths import CHOICES
+from hpn.traffic.streams.engine import TrafficEngine
+from hpn.traffic.workers.messages import TrafficReport
 
 _WORKER_PPS = 5000
 """What one worker carries with ease. A tick costs the same for few packets as for many: fewer workers cost less."""
@@ -24,7 +24,7 @@ class LabTraffic(LabQueuePairs):
     """The flows of one drill.
 
     ``later`` are stand-ins, by the instant at which they begin (``scenarios.drill.spares.stand_ins``): their sockets
-    are opened with the others', they send from ``take_over`` on. ``source_ports``: a key of ``traffic.paths.CHOICES``.
+    are opened with the others', they send from ``take_over`` on. ``source_ports``: of ``flows.paths.CHOICES``.
     Path control is told of them unless they are to be as plain UDP, ``known`` to nobody. ``looks``: switches are asked
     for paths while streams run; not where that takes time, which they might feel.
     """

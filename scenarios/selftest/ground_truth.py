@@ -19,8 +19,8 @@ from hpn.failover.analysis.model import QUICK, DrillMetrics, Edge, EdgeKind, Flo
 from hpn.results.ground_truth import BIN_MS, GroundTruth, Measured
 from hpn.scenarios.selftest.sizes import MS, Pause
 from hpn.scenarios.selftest.truths import Observed, Span
-from hpn.traffic.columns import InFiles
-from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.streams.columns import InFiles
+from hpn.traffic.streams.records import RECEIVED, SENT
 
 _AROUND_NS = 20 * MS
 _LEAST_DELAY_MS = 0.5

@@ -27,8 +27,8 @@ from hpn.testbed.kernel.processes import own_pids, reap_strangers
 from hpn.testbed.kernel.timerfd import Ticker
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.trace import Flow
-from hpn.traffic.flow import SPORT_MIN, FlowSpec
-from hpn.traffic.messages import TrafficReport
+from hpn.traffic.flows.flow import SPORT_MIN, FlowSpec
+from hpn.traffic.workers.messages import TrafficReport
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _PATH_MTU = 1024

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hpn.failover.analysis.model import Edge, EdgeKind, HitLink
-from hpn.traffic.columns import InMemory, Table
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.streams.columns import InMemory, Table
+from hpn.traffic.streams.records import RECEIVED, SENT
 
 MS = 10**6
 S = 10**9

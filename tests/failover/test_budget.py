@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hpn.failover.analysis.budget import Interval, around, late_by, of_statistic, outage_budget
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import QUICK, EdgeKind, FlowEdgeResult
-from hpn.traffic.pacing import Schedule
-from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.streams.pacing import Schedule
+from hpn.traffic.streams.records import RECEIVED, SENT
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 
 FAULT_NS, END_NS = 3 * S, 4 * S

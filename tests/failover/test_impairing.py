@@ -31,7 +31,7 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Link, Port
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
-from hpn.traffic.framing import ACK_BYTES, BTH_BYTES
+from hpn.traffic.flows.framing import ACK_BYTES, BTH_BYTES
 
 FABRIC = build(PRESETS["tiny"].spec)
 LINK = FABRIC.link("p0.s0.h0.r0.0")

@@ -11,7 +11,7 @@ from hpn.failover.analysis.job import Death, DeathFact, JobEdge, JobFacts, JobMe
 from hpn.failover.analysis.metrics.job import job_metrics
 from hpn.failover.analysis.model import Edge, EdgeKind, Settings
 from hpn.failover.analysis.told import cost
-from hpn.traffic.rdma.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, SPAN
 from tests.results.sample import metrics
 
 MS = 1_000_000

@@ -10,7 +10,7 @@ import numpy as np
 
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import QUICK
-from hpn.traffic.columns import Column, InMemory
+from hpn.traffic.streams.columns import Column, InMemory
 from tests.failover.synthetic import Records, S, edge, flow, record
 
 FLOWS, EACH = 40, 10_000

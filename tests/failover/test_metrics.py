@@ -13,9 +13,9 @@ from hpn.failover.analysis.metrics.goodput import goodput_series
 from hpn.failover.analysis.metrics.trace import build_traces
 from hpn.failover.analysis.model import DrillMetrics, Edge, EdgeKind, Relation, Settings
 from hpn.testbed.events import Event, EventKind
-from hpn.traffic.columns import InFiles, InMemory, whole
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.records import FLAG_BAD_ICRC, SENT
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.streams.columns import InFiles, InMemory, whole
+from hpn.traffic.streams.records import FLAG_BAD_ICRC, SENT
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 
 FAULT_NS = 4 * S

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hpn.failover.analysis.moved_back import Connections, strays
 from hpn.testbed.events import Event, EventKind
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 MS = 10**6
 FLOW = FlowSpec(0, "a>b#0", "a", "b", "10.0.0.1", "10.0.0.2", 50_000, 50_001, 100.0, 1024)

@@ -11,7 +11,7 @@ from hpn.failover.analysis.model import Edge, EdgeKind
 from hpn.failover.analysis.paths import Looked, PathAt, Paths, PathsAtBegin, Step
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.load import load_fabric
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 from tests.failover.synthetic import MS, S, flow
 
 FABRIC = load_fabric("tiny")

@@ -15,7 +15,7 @@ from hpn.failover.analysis.placement import TierSpread, Way, spreads
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.traffic.flowlevel.forwarding import Forwarding
+from hpn.traffic.fluid.forwarding import Forwarding
 
 AGGS = 4
 FABRIC = build(FabricSpec(name="two", segments=2, hosts=2, rails=1, aggs=AGGS))

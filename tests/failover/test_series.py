@@ -11,7 +11,7 @@ from hpn.failover.analysis.metrics.series import message_series, stream_series
 from hpn.failover.analysis.metrics.trace import build_traces
 from hpn.failover.analysis.series import Bins, bins_of
 from hpn.failover.analysis.settings import Settings
-from hpn.traffic.rdma.records import MESSAGE
+from hpn.traffic.jobengine.records import MESSAGE
 from tests.failover.synthetic import MS, Dead, S, flow, record
 
 

@@ -10,7 +10,7 @@ from hpn.failover.analysis.downtime import Downtime
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, Edge, EdgeKind, HitLink, Relation, Settings
 from hpn.testbed.events import Event, EventKind
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 from tests.failover.synthetic import MS, Dead, Records, S, flow, record
 
 DEATH, TAKEOVER, POWER, END = 4 * S, 6 * S, 8 * S, 10 * S

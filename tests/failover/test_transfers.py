@@ -15,9 +15,9 @@ from hpn.failover.analysis.metrics.trace import build_traces
 from hpn.failover.analysis.model import QUICK, DrillMetrics, EdgeKind
 from hpn.failover.analysis.transfers import Fate, Transfer
 from hpn.testbed.events import Event, EventKind
-from hpn.traffic.flow import FlowSpec, Transfers
-from hpn.traffic.pacing import Schedule
-from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.flows.flow import FlowSpec, Transfers
+from hpn.traffic.streams.pacing import Schedule
+from hpn.traffic.streams.records import RECEIVED, SENT
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow
 
 FAULT_NS, REPAIR_NS, END_NS = 3 * S, 5 * S, 7 * S

@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 
 from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.buffers import enlarge_receive
-from hpn.traffic import wire
-from hpn.traffic.flow import ROCE_PORT
-from hpn.traffic.framing import ICRC_BYTES, IP_UDP_BYTES
-from hpn.traffic.qp import AckPolicy
-from hpn.traffic.rc.inbox import Arrived, Inbox
-from hpn.traffic.rc.incoming import FrameReader
-from hpn.traffic.rc.outgoing import Outgoing
-from hpn.traffic.rc.packets import Envelope, Packet, pack_payload, parse
-from hpn.traffic.rc.requester import Requester
-from hpn.traffic.rc.responder import Reply, Responder
-from hpn.traffic.rc.syndromes import REFUSALS, SYNDROME_ACK, SYNDROME_NAK_PSN, Says, says
-from hpn.traffic.rc.work import Completion, Transport, WorkRequest
-from hpn.traffic.recvmmsg import Batch
-from hpn.traffic.sockets import open_raw_sender
+from hpn.traffic.flows.flow import ROCE_PORT
+from hpn.traffic.flows.framing import ICRC_BYTES, IP_UDP_BYTES
+from hpn.traffic.io.recvmmsg import Batch
+from hpn.traffic.io.sockets import open_raw_sender
+from hpn.traffic.streams import wire
+from hpn.traffic.streams.qp import AckPolicy
+from hpn.traffic.transport.inbox import Arrived, Inbox
+from hpn.traffic.transport.incoming import FrameReader
+from hpn.traffic.transport.outgoing import Outgoing
+from hpn.traffic.transport.packets import Envelope, Packet, pack_payload, parse
+from hpn.traffic.transport.requester import Requester
+from hpn.traffic.transport.responder import Reply, Responder
+from hpn.traffic.transport.syndromes import REFUSALS, SYNDROME_ACK, SYNDROME_NAK_PSN, Says, says
+from hpn.traffic.transport.work import Completion, Transport, WorkRequest
 from tests.judges.rxe import OUR_IP, PEER_IP, QPN
 
 SENT_NS = 0x1122334455667788

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.nft import Nft
-from hpn.traffic import wire
-from hpn.traffic.flow import ROCE_PORT
+from hpn.traffic.flows.flow import ROCE_PORT
+from hpn.traffic.streams import wire
 
 OUR_IP, PEER_IP = "10.9.0.1", "10.9.0.2"
 OUR_PORT, PEER_PORT = "judgea", "judgeb"

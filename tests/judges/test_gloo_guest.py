@@ -22,7 +22,7 @@ import pytest
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.guest import GuestJob
 from hpn.testbed.vm.uml import Uml
-from hpn.traffic.framing import ACK_BYTES, ETHERNET_BYTES, IMMEDIATE_BYTES, IP_UDP_BYTES, RETH_BYTES, wire_bytes
+from hpn.traffic.flows.framing import ACK_BYTES, ETHERNET_BYTES, IMMEDIATE_BYTES, IP_UDP_BYTES, RETH_BYTES, wire_bytes
 
 pytestmark = [pytest.mark.guest, pytest.mark.extra, pytest.mark.timeout(600)]
 

@@ -26,8 +26,8 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.vm.guest import GuestJob
 from hpn.testbed.vm.uml import Uml
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.framing import data_bytes, wire_bytes
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.framing import data_bytes, wire_bytes
 from tests.judges.beside_iperf3 import INTERVAL_S, Stream
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(420)]

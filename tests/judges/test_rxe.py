@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import pytest
 
 from hpn.testbed.kernel import ns
-from hpn.traffic.rc.inbox import Arrived
-from hpn.traffic.rc.packets import Envelope, Opcode, Reth, pack_ip, pack_payload, pack_write
-from hpn.traffic.rc.ranges import PSN_MASK
-from hpn.traffic.rc.timers import ConstantTimer
-from hpn.traffic.rc.work import Status, Transport, WorkRequest
-from hpn.traffic.sockets import open_raw_sender
+from hpn.traffic.io.sockets import open_raw_sender
+from hpn.traffic.transport.inbox import Arrived
+from hpn.traffic.transport.packets import Envelope, Opcode, Reth, pack_ip, pack_payload, pack_write
+from hpn.traffic.transport.ranges import PSN_MASK
+from hpn.traffic.transport.timers import ConstantTimer
+from hpn.traffic.transport.work import Status, Transport, WorkRequest
 from tests.judges.our_end import SENT_NS, SPORT, Ours, content_of, words_of
 from tests.judges.rxe import DEVICES, OUR_IP, OUR_PORT, PEER_IP, PEER_PORT, Peer, dropping, joined, psn_is
 

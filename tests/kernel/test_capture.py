@@ -15,11 +15,11 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel import rtnl
 from hpn.testbed.kernel.capture import WHOLE_BYTES, Capture, Tap
 from hpn.testbed.kernel.netlink import Netlink
-from hpn.traffic.rc.outgoing import Outgoing
-from hpn.traffic.rc.packets import Envelope
-from hpn.traffic.rc.requester import Run
-from hpn.traffic.rc.work import WorkRequest
-from hpn.traffic.sockets import open_raw_sender, open_receiver
+from hpn.traffic.io.sockets import open_raw_sender, open_receiver
+from hpn.traffic.transport.outgoing import Outgoing
+from hpn.traffic.transport.packets import Envelope
+from hpn.traffic.transport.requester import Run
+from hpn.traffic.transport.work import WorkRequest
 from tests.traffic import nets
 
 MTU = 4096

@@ -22,13 +22,13 @@ from hpn.testbed.kernel.packet import PacketSocket
 from hpn.testbed.lab.breaking.impair import Corrupt, Drop, Traffic
 from hpn.testbed.lab.breaking.impair_ingress import LAST_BYTE, IngressChains, probe
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
-from hpn.traffic import wire
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.framing import BTH_BYTES
-from hpn.traffic.qp import AckPolicy
-from hpn.traffic.receiver import Receiver
-from hpn.traffic.recordfile import RecordFile
-from hpn.traffic.records import RECEIVED
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.framing import BTH_BYTES
+from hpn.traffic.streams import wire
+from hpn.traffic.streams.qp import AckPolicy
+from hpn.traffic.streams.receiver import Receiver
+from hpn.traffic.streams.recordfile import RecordFile
+from hpn.traffic.streams.records import RECEIVED
 from tests.traffic.nets import A_IP, B_IF, B_IP, Net, chain
 
 pytestmark = pytest.mark.kernel

@@ -24,7 +24,7 @@ from hpn.testbed.lab.state import state
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.routing.trace import Flow
-from hpn.traffic.flow import ROCE_PORT
+from hpn.traffic.flows.flow import ROCE_PORT
 from tests.lab.running import Recorder, crossed, cut, mend, ping, running, tiny, whole_again
 from tests.lag.markers import marker
 

@@ -9,7 +9,7 @@ import pytest
 from hpn.results.run.folder import load
 from hpn.scenarios.drill.catalogue import load as drill
 from hpn.testbed.events import EventKind
-from hpn.traffic.framing import wire_bytes
+from hpn.traffic.flows.framing import wire_bytes
 from tests.product.hpn import Hpn, skip_without_virtual_time
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]

@@ -43,7 +43,7 @@ def test_a_lost_daemon_ends_the_run_at_once_by_name(
 ) -> None:
     hpn = Hpn(tmp_path)
     started = _started(hpn)
-    victims = {"bird": "bird -f", "worker": "hpn.traffic.worker"}
+    victims = {"bird": "bird -f", "worker": "hpn.traffic.streams.worker"}
     victim = pids_of(tmp_path, victims[whom])[0] if whom in victims else _first(tmp_path)
     os.kill(victim, number)
     out, err = started.communicate(timeout=60)

@@ -80,9 +80,9 @@ def test_a_fault_of_a_plug_in_composes_and_its_architecture_names_its_contradict
 def test_a_plug_in_that_was_written_before_hpn_was_one_package_gets_the_same_modules(tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text(
         "import failover.faults.base\nfrom testbed import errors\nfrom traffic.patterns import PATTERNS, Pattern\n"
-        "import hpn.failover.faults.base, hpn.testbed.errors, hpn.traffic.patterns\n"
+        "import hpn.failover.faults.base, hpn.testbed.errors, hpn.traffic.flows.patterns\n"
         "assert failover.faults.base is hpn.failover.faults.base and errors is hpn.testbed.errors\n"
-        "assert PATTERNS is hpn.traffic.patterns.PATTERNS and errors.__spec__.name == 'hpn.testbed.errors'\n"
+        "assert PATTERNS is hpn.traffic.flows.patterns.PATTERNS and errors.__spec__.name == 'hpn.testbed.errors'\n"
         "PATTERNS.add(Pattern('old-ring', 'as before', lambda *_: []))\n"
     )
     told = hpn("--plugin", str(tmp_path), "drill", "validate", str(DRILL))
@@ -104,7 +104,7 @@ def test_pods_that_nothing_joins_are_told(tmp_path: Path) -> None:
 
 def test_a_plug_in_that_fails_when_it_is_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from hpn.traffic.patterns import PATTERNS, Pattern\nPATTERNS.add(Pattern('mine', 'x', lambda: []))\n"
+        "from hpn.traffic.flows.patterns import PATTERNS, Pattern\nPATTERNS.add(Pattern('mine', 'x', lambda: []))\n"
     )
     (tmp_path / "mine.yaml").write_text(DRILL.read_text().replace("pattern: ring", "pattern: mine"))
     found = hpn("--plugin", str(OWN), "--plugin", str(tmp_path), "drill", "validate", str(tmp_path / "mine.yaml"))
@@ -206,7 +206,7 @@ def test_a_folder_that_is_none_is_told() -> None:
 
 
 _PULSE = """
-from hpn.traffic.patterns import PATTERNS, Asked, Demand, Pattern, Transfer, permutation
+from hpn.traffic.flows.patterns import PATTERNS, Asked, Demand, Pattern, Transfer, permutation
 
 
 def _pulse(asked: Asked) -> Demand:

@@ -21,7 +21,7 @@ from hpn.results.run.series import RunSeries
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.kernel.qdisc import BucketReading
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.results.sample import LOAD, MANIFEST, verdict
 from tests.results.whole import DRILL, QUEUE_PAIRS, WORKERS

@@ -20,7 +20,7 @@ from hpn.testbed.routing.pathcontrol.destinations import HostSettings
 from hpn.testbed.routing.pathcontrol.host_agent import BATCH_GAP_NS, Connection, HostAgent
 from hpn.testbed.routing.pathcontrol.message import encode_reach
 from hpn.testbed.routing.pathcontrol.source_ports import FIRST_SPORT, SEARCH_LIMIT, SPORTS, SourcePorts
-from hpn.traffic.flow import ROCE_PORT
+from hpn.traffic.flows.flow import ROCE_PORT
 
 PortOf = Callable[[int, int, int], int]
 """(source port, destination, ports) to a port's number."""

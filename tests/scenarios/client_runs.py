@@ -13,7 +13,7 @@ from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.run.measured import Facts, JobRecords, Measured
 from hpn.traffic.client.ledger import Ledger
 from hpn.traffic.client.lines import Step
-from hpn.traffic.rdma.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, SPAN
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge
 from tests.results.sample import LOAD
 

@@ -23,8 +23,8 @@ from hpn.scenarios.run.kept import FOLDER, keep, kept
 from hpn.scenarios.run.measured import Facts, Measured
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.kernel.qdisc import BucketReading
-from hpn.traffic.columns import InMemory, whole
-from hpn.traffic.records import RECEIVED
+from hpn.traffic.streams.columns import InMemory, whole
+from hpn.traffic.streams.records import RECEIVED
 from tests.failover.synthetic import MS, NO_PACKETS, Dead, S, edge, flow, record
 from tests.product.hpn import Hpn
 from tests.results.sample import EVENTS, LOAD

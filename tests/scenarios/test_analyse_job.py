@@ -22,7 +22,7 @@ from hpn.scenarios.run.kept import FOLDER, keep, kept
 from hpn.scenarios.run.measured import Facts, JobRecords, Measured
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import parse
-from hpn.traffic.rdma.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, SPAN
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.product.hpn import Hpn
 from tests.results.sample import LOAD

@@ -13,7 +13,7 @@ from hpn.scenarios.drill.load import load_drill
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.vm.engines import ENGINES
-from hpn.traffic import sockperf
+from hpn.traffic.tools import sockperf
 
 FOLDER = Path(jobs.__file__).parent
 MEASURED = {"job_pps": 6e4, "job_lost": 0.0, "iperf3_pps": 6e4, "iperf3_lost": 7.0}

@@ -29,10 +29,10 @@ from hpn.scenarios.expect.metrics import METRICS
 from hpn.testbed.files.document import parse
 from hpn.traffic.collectives.registry import COLLECTIVES
 from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.flows.paths import CHOICES
+from hpn.traffic.flows.patterns import PATTERNS
 from hpn.traffic.job.messages import MESSAGE_PATTERNS
 from hpn.traffic.job.placement import ORDERS
-from hpn.traffic.paths import CHOICES
-from hpn.traffic.patterns import PATTERNS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
 PROSE = " ".join(TEXT.split())

@@ -36,7 +36,7 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 MS = 10**6
 FAILURE, REPAIR = EdgeKind.FAILURE, EdgeKind.REPAIR

@@ -13,7 +13,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 MS = 10**6
 FAILURE, REPAIR = EdgeKind.FAILURE, EdgeKind.REPAIR

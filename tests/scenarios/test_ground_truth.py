@@ -20,8 +20,8 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.vm.engines import ENGINES, HOST
 from hpn.testbed.vm.uml import Uml
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.messages import TrafficReport
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.workers.messages import TrafficReport
 from tests.failover.synthetic import MS, Dead, Records, S, record
 
 PLAN = Plan(tick_ns=MS // 10, slow_flows=2, healthy_ns=S, outages_us=(1_500, 7_300, 50_000), pauses_us=())

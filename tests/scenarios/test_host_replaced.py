@@ -18,8 +18,8 @@ from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.events import EventKind, now_ns
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import differences, state
-from hpn.traffic.qp import RetryPolicy
-from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.streams.qp import RetryPolicy
+from hpn.traffic.streams.records import RECEIVED, SENT
 from tests.lab.running import Recorder, running, tiny
 
 pytestmark = pytest.mark.kernel

@@ -31,7 +31,7 @@ from hpn.traffic.congestion.sets import PARAMETERS
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.job.standby import Replaced
-from hpn.traffic.rdma.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, SPAN
 from tests.scenarios.measured import metrics
 
 MS = 10**6

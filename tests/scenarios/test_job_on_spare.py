@@ -17,7 +17,7 @@ from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.lab.lab import Lab
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.restart import RestartPolicy
-from hpn.traffic.rdma.records import SPAN
+from hpn.traffic.jobengine.records import SPAN
 from tests.lab.running import Recorder
 
 pytestmark = pytest.mark.kernel

@@ -16,7 +16,7 @@ from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run.judgement import judge_measured
 from hpn.scenarios.run.measured import Facts, JobRecords, Measured
 from hpn.testbed.files.document import parse
-from hpn.traffic.rdma.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, SPAN
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.results.sample import LOAD
 

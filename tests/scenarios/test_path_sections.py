@@ -13,8 +13,8 @@ from hpn.scenarios.drill.path_choice import check_source_ports
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
-from hpn.traffic.patterns import NewFlows
-from hpn.traffic.rdma.rehash import RehashPolicy
+from hpn.traffic.flows.patterns import NewFlows
+from hpn.traffic.jobengine.rehash import RehashPolicy
 
 WORK = "collective: {kind: all-reduce, size: 1 MB}, ib_timeout: 18"
 MARKS = ", queue_ms: 60, ecn: {kmin_bytes: 60000, kmax_bytes: 240000, pmax: 0.2}"

@@ -17,8 +17,8 @@ from hpn.scenarios.run.origin import Origin, commit_of, installed_commit, machin
 from hpn.scenarios.run.phase import in_phase
 from hpn.testbed.fabric.build import build
 from hpn.testbed.vm.engines import HOST
-from hpn.traffic.messages import SendReport, TrafficReport, WorkerReport
-from hpn.traffic.rdma.setup import JobReport, JobWorkerReport, NicCounters, QueuePairReport
+from hpn.traffic.jobengine.setup import JobReport, JobWorkerReport, NicCounters, QueuePairReport
+from hpn.traffic.workers.messages import SendReport, TrafficReport, WorkerReport
 from tests.failover.synthetic import MS, S, flow
 from tests.results.whole import whole_run
 

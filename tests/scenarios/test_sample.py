@@ -19,7 +19,7 @@ from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.expect.verdict import judge_expectation
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import parse
-from hpn.traffic.paths import CHOICES
+from hpn.traffic.flows.paths import CHOICES
 from tests.scenarios.measured import metrics
 
 MS = 10**6

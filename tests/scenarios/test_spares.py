@@ -23,7 +23,7 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.files.document import parse
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 from .measured import FAILURE, REPAIR, at_edge, flow, metrics
 

@@ -57,7 +57,7 @@ def test_a_route_left_behind_and_packets_dropped_by_the_machine_are_in_the_verdi
         subprocess.run(["ip", "-n", "p0.a0.0", "route", "add", "blackhole", "198.51.100.0/24"], check=True)
 
     monkeypatch.setattr(Injector, "heal", heal_and_leave_a_route)
-    monkeypatch.setattr("hpn.traffic.pool.softnet_drops", lambda: next(backlog))
+    monkeypatch.setattr("hpn.traffic.workers.pool.softnet_drops", lambda: next(backlog))
     run = _run(tmp_path)
     (restored,) = (check for check in run.verdict().checks if check.text == "state restored")
     assert restored.outcome is Outcome.FAIL

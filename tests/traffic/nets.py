@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hpn.testbed.kernel import ns, rtnl
 from hpn.testbed.kernel.netlink import Netlink
-from hpn.traffic.flow import FlowSpec, default_sport, requester_qpn, responder_qpn
+from hpn.traffic.flows.flow import FlowSpec, default_sport, requester_qpn, responder_qpn
 
 A_IP, B_IP = "10.0.0.1", "10.1.0.1"
 A_IF, B_IF = 1000, 2000

@@ -24,13 +24,14 @@ from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.kernel import rtnl
 from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
-from hpn.traffic import iperf, wire
-from hpn.traffic.engine import TrafficEngine
-from hpn.traffic.flow import FlowSpec, Transfers
-from hpn.traffic.messages import Message, Moves, Progress, TrafficReport
-from hpn.traffic.pool import MOVES_AT_ONCE
-from hpn.traffic.process import WorkerProcess
-from hpn.traffic.records import FLAG_BAD_ICRC, RECEIVED, SENT
+from hpn.traffic.flows.flow import FlowSpec, Transfers
+from hpn.traffic.streams import wire
+from hpn.traffic.streams.engine import TrafficEngine
+from hpn.traffic.streams.records import FLAG_BAD_ICRC, RECEIVED, SENT
+from hpn.traffic.tools import iperf
+from hpn.traffic.workers.messages import Message, Moves, Progress, TrafficReport
+from hpn.traffic.workers.pool import MOVES_AT_ONCE
+from hpn.traffic.workers.process import WorkerProcess
 from tests.busy import Waiting
 from tests.traffic import nets
 
@@ -463,7 +464,7 @@ async def test_what_this_machine_drops_itself_is_counted(tmp_path: Path, monkeyp
     """A worker that does not read while more comes than its buffer holds, and a backlog that overflowed elsewhere."""
     backlog = tmp_path / "softnet_stat"
     backlog.write_text("00000009 00000002 00000000\n00000009 00000010 00000000\n")
-    monkeypatch.setattr("hpn.traffic.pool._SOFTNET", backlog)
+    monkeypatch.setattr("hpn.traffic.workers.pool._SOFTNET", backlog)
     bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path, workers=1)
     async with bench.sending():
         await asyncio.sleep(0.1)

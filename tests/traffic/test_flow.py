@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.traffic.flow import MAX_FLOWS, default_sport, requester_qpn, responder_qpn
+from hpn.traffic.flows.flow import MAX_FLOWS, default_sport, requester_qpn, responder_qpn
 
 qpns = st.integers(2, 2**24 - 1)
 
@@ -37,5 +37,6 @@ def test_every_flow_has_two_numbers_of_its_own_in_24_bits() -> None:
 
 
 def test_the_supervisor_can_import_the_engine_without_numpy() -> None:
-    code = "import sys, hpn.traffic.engine, hpn.traffic.patterns; sys.exit(bool({'numpy', 'scapy'} & {*sys.modules}))"
+    modules = "sys, hpn.traffic.streams.engine, hpn.traffic.flows.patterns"
+    code = f"import {modules}; sys.exit(bool({{'numpy', 'scapy'}} & {{*sys.modules}}))"
     subprocess.run([sys.executable, "-c", code], check=True)

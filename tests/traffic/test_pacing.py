@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.traffic.flow import Transfers
-from hpn.traffic.pacing import CATCH_UP_NS, Schedule
+from hpn.traffic.flows.flow import Transfers
+from hpn.traffic.streams.pacing import CATCH_UP_NS, Schedule
 
 S = 10**9
 MS = 10**6

@@ -8,8 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from hpn.traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
-from hpn.traffic.paths import CHOICES, drawn, drawn_again, hashed, in_turn, link_disjoint, link_disjoint_anew, spread
+from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.traffic.flows.paths import (
+    CHOICES,
+    drawn,
+    drawn_again,
+    hashed,
+    in_turn,
+    link_disjoint,
+    link_disjoint_anew,
+    spread,
+)
 
 AGGS = 4
 RATE = 100_000_000

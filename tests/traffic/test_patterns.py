@@ -12,9 +12,9 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.traffic.flow import Transfers
-from hpn.traffic.framing import wire_bytes
-from hpn.traffic.patterns import PATTERNS, Asked, Pattern, Stream, flows_for, incast, pairs, permutation
+from hpn.traffic.flows.flow import Transfers
+from hpn.traffic.flows.framing import wire_bytes
+from hpn.traffic.flows.patterns import PATTERNS, Asked, Pattern, Stream, flows_for, incast, pairs, permutation
 
 shapes = st.builds(
     lambda segments, hosts, spare, rails: build(

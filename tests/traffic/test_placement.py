@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.gaps import send_gaps
-from hpn.traffic.placement import place
-from hpn.traffic.records import SENT
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.streams.gaps import send_gaps
+from hpn.traffic.streams.records import SENT
+from hpn.traffic.workers.placement import place
 from tests.traffic.nets import flows
 
 

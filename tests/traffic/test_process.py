@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hpn.traffic import process
-from hpn.traffic.messages import Message
-from hpn.traffic.process import WorkerProcess
+from hpn.traffic.workers import process
+from hpn.traffic.workers.messages import Message
+from hpn.traffic.workers.process import WorkerProcess
 
 _SOON_S = 20.0
 
@@ -25,7 +25,8 @@ class _Owner:
         """A message that fits."""
 
     def start(self, out: Path) -> WorkerProcess:
-        return WorkerProcess("hpn.traffic.worker", 0, out, (), self.heard, lambda _index, why: self.died.append(why))
+        worker = "hpn.traffic.streams.worker"
+        return WorkerProcess(worker, 0, out, (), self.heard, lambda _index, why: self.died.append(why))
 
 
 class _Choosy(_Owner):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from hpn.traffic.qp import PSN_MASK, AckPolicy, QpState, Reply, Requester, Responder, RetryPolicy, ack_delay_ns
+from hpn.traffic.streams.qp import PSN_MASK, AckPolicy, QpState, Reply, Requester, Responder, RetryPolicy, ack_delay_ns
 
 MS = 10**6
 POLICY = RetryPolicy(ib_timeout=8, retry_count=3)  # 1.05 ms a try

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.kernel.ns import NetNs
-from hpn.traffic.flow import ROCE_PORT, FlowSpec
-from hpn.traffic.framing import data_bytes
-from hpn.traffic.qp import AckPolicy
-from hpn.traffic.receiver import Receiver
-from hpn.traffic.recordfile import RecordFile
-from hpn.traffic.records import RECEIVED
+from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.flows.framing import data_bytes
+from hpn.traffic.streams.qp import AckPolicy
+from hpn.traffic.streams.receiver import Receiver
+from hpn.traffic.streams.recordfile import RecordFile
+from hpn.traffic.streams.records import RECEIVED
 from tests.traffic import nets
 
 RATE_PPS = 1000

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from hpn.traffic import uring
-from hpn.traffic.recvmmsg import BatchReceiver
-from hpn.traffic.ringmsg import RingReceiver, RingSender, Sleeper
-from hpn.traffic.sendmmsg import PacketRows, sockaddr
-from hpn.traffic.uring import Ring, open_ring
+from hpn.traffic.io import uring
+from hpn.traffic.io.recvmmsg import BatchReceiver
+from hpn.traffic.io.ringmsg import RingReceiver, RingSender, Sleeper
+from hpn.traffic.io.sendmmsg import PacketRows, sockaddr
+from hpn.traffic.io.uring import Ring, open_ring
 
 MS = 1_000_000
 PAYLOAD_BYTES = 64

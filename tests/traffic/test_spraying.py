@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.traffic.flow import SPORT_MAX, SPORT_MIN
-from hpn.traffic.spraying import sprayed
+from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN
+from hpn.traffic.flows.spraying import sprayed
 from tests.traffic.test_paths import AGGS, Fabric, flow
 
 anchors = st.integers(SPORT_MIN, SPORT_MAX)

@@ -16,9 +16,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
-from hpn.traffic import wire
-from hpn.traffic.flow import requester_qpn
-from hpn.traffic.framing import BTH_BYTES
+from hpn.traffic.flows.flow import requester_qpn
+from hpn.traffic.flows.framing import BTH_BYTES
+from hpn.traffic.streams import wire
 
 TABLES = {mtu: wire.DataIcrc(mtu) for mtu in (1024, 2048, 4096)}
 

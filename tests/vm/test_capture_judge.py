@@ -22,7 +22,7 @@ from hpn.scenarios.run.kept import kept
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.guest import GuestJob
 from hpn.testbed.vm.uml import Uml
-from hpn.traffic.columns import whole
+from hpn.traffic.streams.columns import whole
 from tests.vm.pcap import Seen, Stream, data_packets
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(420)]

@@ -94,7 +94,7 @@ def _checkout(to: Path) -> Path:
 
 def _with_more_modules(checkout: Path) -> None:
     """A worker that has been cut into more modules, as any refactoring may do."""
-    worker, more = checkout / "traffic" / "worker.py", checkout / "traffic" / "more"
+    worker, more = checkout / "traffic" / "streams" / "worker.py", checkout / "traffic" / "more"
     more.mkdir()
     for name in ("__init__", "one", "two"):
         (more / f"{name}.py").write_text("")

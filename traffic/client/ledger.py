@@ -1,6 +1,6 @@
 """The steps that a client's ranks have told: checked as they come, and the records made of them. PURE, no numpy.
 
-Changes when more is kept of a step. Records are laid out as ``traffic.rdma.records.SPAN``.
+Changes when more is kept of a step. Records are laid out as ``traffic.jobengine.records.SPAN``.
 """
 
 from __future__ import annotations

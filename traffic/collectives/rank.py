@@ -26,7 +26,7 @@ from hpn.traffic.collectives.program import (
     Timed,
     wire_tag,
 )
-from hpn.traffic.rc.ranges import Ranges
+from hpn.traffic.transport.ranges import Ranges
 
 __all__ = ["Post", "RankMachine", "Timed"]
 

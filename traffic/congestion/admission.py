@@ -22,7 +22,7 @@ from collections import deque
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from hpn.traffic.rc.ranges import Ranges
+from hpn.traffic.transport.ranges import Ranges
 
 
 @dataclass(frozen=True, slots=True)

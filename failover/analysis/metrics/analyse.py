@@ -30,8 +30,8 @@ from hpn.failover.analysis.noise import noise_floor
 from hpn.failover.analysis.offered import Offered
 from hpn.failover.analysis.phases import phases_of
 from hpn.testbed.events import Event, EventKind
-from hpn.traffic.columns import Table
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.streams.columns import Table
 
 RECOMMENDED_FLOWS = 16
 LISTED_OUTAGES = 100
@@ -49,7 +49,7 @@ def analyse(
     record_end_ns: int | None = None,
     offered: Offered | None = None,
 ) -> DrillMetrics:
-    """Everything measured in one drill, from tables of records as ``traffic.records`` defines them."""
+    """Everything measured in one drill, from tables of records as ``traffic.streams.records`` defines them."""
     traces = build_traces(flows, sent, received, settings, record_end_ns)
     return analyse_traces(traces, events, edges, healthy_ns, settings, host, offered)
 

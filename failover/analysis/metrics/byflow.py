@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hpn.traffic.columns import Column, Table
+from hpn.traffic.streams.columns import Column, Table
 
 SENT_FIELDS = frozenset({"count", "seq", "sent_ns"})
 RECEIVED_FIELDS = frozenset({"flags", "seq", "received_ns"})

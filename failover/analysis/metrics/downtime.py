@@ -13,7 +13,7 @@ import numpy as np
 from hpn.failover.analysis.downtime import Downtime
 from hpn.failover.analysis.metrics.trace import FlowTrace, Traces
 from hpn.failover.analysis.model import Edge, EdgeKind
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 
 @dataclass(frozen=True, slots=True)

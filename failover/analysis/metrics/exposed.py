@@ -12,7 +12,7 @@ import numpy as np
 from hpn.failover.analysis.job import Iteration, JobFacts, SpanFact
 from hpn.traffic.collectives.program import COMPUTE, MESSAGE
 from hpn.traffic.collectives.registry import KINDS
-from hpn.traffic.columns import Records
+from hpn.traffic.streams.columns import Records
 
 _Interval = tuple[int, int]
 

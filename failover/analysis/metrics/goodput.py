@@ -22,7 +22,7 @@ from hpn.failover.analysis.model import (
     Settings,
     settled_window_ns,
 )
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 
 def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Settings) -> Goodput:

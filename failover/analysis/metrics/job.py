@@ -42,7 +42,7 @@ def job_metrics(
     times_ns: tuple[int, int],
     settings: Settings,
 ) -> JobMetrics:
-    """Everything measured of a job that ran between ``times_ns``; records as ``traffic.rdma.records`` has them."""
+    """Everything measured of a job that ran between ``times_ns``; records as ``traffic.jobengine.records`` has them."""
     start_ns, end_ns = times_ns
     spans = spans[np.isin(spans["rank"], list(facts.spans))]
     iterations = _iterations(spans, len(facts.spans))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hpn.failover.analysis.metrics.trace import FlowTrace, Ints, Traces
 from hpn.failover.analysis.series import Bins, SeriesFlow, series_flows
-from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec
 
 Counts = npt.NDArray[np.uint32]
 """A row for each flow, a column for each bin."""
@@ -60,7 +60,7 @@ def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
 
 
 def message_series(messages: Records, flows: Sequence[FlowSpec], bins: Bins) -> MessageSeries:
-    """The bytes of messages (``traffic.rdma.records.MESSAGE``), each spread evenly over the time of its own."""
+    """The bytes of messages (``traffic.jobengine.records.MESSAGE``), each spread evenly over the time of its own."""
     edges_ns = bins.start_ns + np.arange(bins.count + 1) * bins.width_ns
     found = np.zeros((len(flows), bins.count), np.uint64)
     for at, flow in enumerate(flows):

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from hpn.failover.analysis.metrics.byflow import RECEIVED_FIELDS, SENT_FIELDS, ByFlow, by_flow
 from hpn.failover.analysis.model import Settings
-from hpn.traffic.columns import Table
-from hpn.traffic.flow import FlowSpec
-from hpn.traffic.records import FLAG_BAD_ICRC
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.streams.columns import Table
+from hpn.traffic.streams.records import FLAG_BAD_ICRC
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -157,7 +157,7 @@ def build_traces(
     settings: Settings,
     record_end_ns: int | None = None,
 ) -> Traces:
-    """One trace per flow, of tables as ``traffic.records`` defines their records.
+    """One trace per flow, of tables as ``traffic.streams.records`` defines their records.
 
     ``record_end_ns`` is when the receivers stopped listening; by default the last time in the records.
     """

@@ -21,7 +21,7 @@ from hpn.scenarios.model.fitting import congestion_lines, fitted
 from hpn.scenarios.model.offered import Going, offered_load, planned_load
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
-from hpn.traffic.flowlevel.links import Links
+from hpn.traffic.fluid.links import Links
 from tests.failover.synthetic import flow as a_flow
 
 CRASH = "{id: crash, fault: tor-crash, target: p0.s0.t0.0, at: 1500 ms, for: 2 s}"

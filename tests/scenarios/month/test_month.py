@@ -21,7 +21,7 @@ from hpn.scenarios.month.month import NETWORKS, Asked, Outcome, reckon
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.lab.service import preflight
-from hpn.traffic.flowlevel.pods import Pods
+from hpn.traffic.fluid.pods import Pods
 
 GIVEN = Assumptions()
 SMALL = FabricSpec(segments=2, hosts=4, rails=2, aggs=4)

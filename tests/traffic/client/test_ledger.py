@@ -7,7 +7,7 @@ import pytest
 
 from hpn.traffic.client.ledger import Ledger
 from hpn.traffic.client.lines import Step
-from hpn.traffic.rdma.records import SPAN
+from hpn.traffic.jobengine.records import SPAN
 
 BEGIN, UNTIL = 1_000, 9_000
 

@@ -1,0 +1,293 @@
+"""The workers of a job without sockets and clocks: ``Carrier``s that a network in memory joins, in simulated time.
+
+    Carrier 0 --data, replies--> fates --> Carrier 1, at its next tick
+
+What the network does to the n-th data packet that enters it is the n-th fate: how many nanoseconds later each of its
+copies arrives, none for a packet lost. When fates are used up packets arrive in order. The same of replies.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hpn.scenarios.drill.job import plan_of
+from hpn.scenarios.drill.load import drill_from
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
+from hpn.traffic.collectives.rank import Timed
+from hpn.traffic.flows.flow import requester_qpn, responder_qpn
+from hpn.traffic.jobengine.carrier import Carrier
+from hpn.traffic.jobengine.egress import run_bytes
+from hpn.traffic.jobengine.plan import JobPlan
+from hpn.traffic.jobengine.receiver import Arriving, Receiver
+from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.setup import FailedOver, JobSetup, Leaves, QueuePair, Recovered
+from hpn.traffic.transport.ranges import PSN_MASK
+from hpn.traffic.transport.requester import Run
+from hpn.traffic.transport.responder import Reply
+from hpn.traffic.transport.work import Completion, Status
+from hpn.traffic.workers.messages import NicSpec, QpError
+from tests.traffic.transport.link import FINE, Fate, Wire, batch, packets_of
+
+US, MS, S = 1_000, 1_000_000, 1_000_000_000
+LATENCY_NS = 50 * US
+TICK_NS = 100 * US
+RATE_BPS = 200_000_000
+REPLY_BYTES = 62
+
+
+def planned(job: str) -> JobPlan:
+    """A drill's job on the preset ``tiny`` (4 hosts of 2 NICs), as its file says it behind ``job:``."""
+    text = (
+        f"drill: d\nsummary: s\ntopology: tiny\njob: {job}\ntimeline: {{healthy: 1 s}}\nexpect: [job_survives: yes]\n"
+    )
+    drill = drill_from(parse(text, "d.yaml"), Path())
+    assert drill.job is not None
+    return plan_of(drill.job, build(drill.topology))
+
+
+def setups(plan: JobPlan, workers: int = 2) -> list[JobSetup]:
+    """What the workers are told: hosts in turn, as ``JobEngine`` deals them out."""
+    nics = [nic for flow in plan.flows for nic in (flow.src_nic, flow.dst_nic)]
+    hosts = {host: at % workers for at, host in enumerate(dict.fromkeys(map(_host, [*plan.nics, *nics])))}
+    return [
+        JobSetup(
+            index=index,
+            out="",
+            nics=tuple(NicSpec(nic, "", 0) for nic in dict.fromkeys(nics) if hosts[_host(nic)] == index),
+            programs=tuple(
+                program for program, nic in zip(plan.programs, plan.nics, strict=True) if hosts[_host(nic)] == index
+            ),
+            senders=tuple(pair for pair in plan.queue_pairs if hosts[_host(pair.flow.src_nic)] == index),
+            receivers=tuple(pair for pair in plan.queue_pairs if hosts[_host(pair.flow.dst_nic)] == index),
+            transport=plan.transport,
+            acks=plan.acks,
+            control=plan.control,
+            scale=plan.scale,
+            choice=plan.choice,
+            split=plan.split,
+            failover=plan.failover,
+            recovery=plan.recovery,
+            rehash=plan.rehash,
+            port_rate_bps={nic: (RATE_BPS, RATE_BPS) for nic in {*nics} if hosts[_host(nic)] == index},
+            tick_ns=TICK_NS,
+            offset_ns=0,
+        )
+        for index in range(workers)
+    ]
+
+
+def _host(nic: str) -> str:
+    return nic.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """A packet in the network: for which queue pair, and what it is."""
+
+    qpn: int
+    data: Wire | None = None
+    marked: bool = False  # data with a congestion mark, an acknowledgement with BECN
+    psn: int = 0
+    kind: str = ""  # of a reply: ack, nak, invalid or cnp
+
+
+@dataclass
+class Port:
+    """``outward.Wire`` of one worker."""
+
+    net: Network
+    handed: list[tuple[int, str, int]] = field(default_factory=list)  # when, NIC and bytes of what was handed over
+    now_ns: int = 0
+
+    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
+        """A run of data packets."""
+        flow = sender.pair.flow
+        self.handed.append((now_ns, flow.src_nic, run_bytes(run, self.net.transport.path_mtu)))
+        words = sender.words(run).tolist()
+        for packet, word in zip(packets_of(run, self.net.transport), words, strict=True):
+            data = replace(packet, word=word)
+            self.net.data_packet(flow.src_nic, _UnderWay(responder_qpn(flow.id), data), now_ns)
+
+    def reply(self, receiver: Receiver, reply: Reply) -> int:
+        """An acknowledgement, or a NAK."""
+        if reply.nak:
+            return self._reply(receiver, reply.psn, "nak")
+        return self._reply(receiver, reply.psn, "ack", receiver.echo())
+
+    def invalid(self, receiver: Receiver, psn: int) -> int:
+        """A NAK that says that a request makes no sense."""
+        return self._reply(receiver, psn, "invalid")
+
+    def notify(self, receiver: Receiver) -> int:
+        """A congestion notification."""
+        return self._reply(receiver, 0, "cnp")
+
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
+        """Nothing recovers here."""
+        raise AssertionError(f"{pair.flow.name} sends notes")
+
+    def _reply(self, receiver: Receiver, psn: int, kind: str, becn: bool = False) -> int:
+        flow = receiver.pair.flow
+        self.handed.append((self.now_ns, flow.dst_nic, REPLY_BYTES))
+        if flow.id not in self.net.deaf:
+            self.net.reply(_UnderWay(requester_qpn(flow.id), None, becn, psn & PSN_MASK, kind), self.now_ns)
+        return REPLY_BYTES
+
+
+class Network:
+    """A job's workers. ``marked``: whether the n-th data packet gets a congestion mark; ``dead``: NICs not heard."""
+
+    def __init__(
+        self,
+        plan: JobPlan,
+        data: Iterable[Fate] = (),
+        replies: Iterable[Fate] = (),
+        *,
+        workers: int = 2,
+        marked: Callable[[int], bool] = lambda _n: False,
+    ) -> None:
+        self.transport = plan.transport
+        self.now_ns = S
+        self.dead: set[str] = set()
+        self.deaf: set[int] = set()  # flows whose requesters hear nothing
+        self.errors: list[QpError | FailedOver | Leaves | Recovered] = []
+        self.completed: list[tuple[int, Completion]] = []
+        self.timed: dict[int, list[Timed]] = {}
+        self.packets = Counter[str]()
+        self._data, self._replies, self._marked = iter(data), iter(replies), marked
+        self._events: list[tuple[int, int, _UnderWay]] = []
+        self._serial = 0
+        self.ports = [Port(self) for _ in range(workers)]
+        self.carriers = [
+            Carrier(setup, port, self._on_completed, self._on_timed, self.errors.append)
+            for setup, port in zip(setups(plan, workers), self.ports, strict=True)
+        ]
+        self._of = {
+            qpn: index
+            for index, carrier in enumerate(self.carriers)
+            for qpn in (
+                *(requester_qpn(sender.pair.flow.id) for sender in carrier.senders),
+                *(responder_qpn(receiver.pair.flow.id) for receiver in carrier.receivers),
+            )
+        }
+
+    @property
+    def senders(self) -> list[Sender]:
+        return [sender for carrier in self.carriers for sender in carrier.senders]
+
+    @property
+    def receivers(self) -> dict[int, Receiver]:
+        return {receiver.pair.flow.id: receiver for carrier in self.carriers for receiver in carrier.receivers}
+
+    def run(self, until: Callable[[], bool], limit_ns: int = 60 * S) -> None:
+        """Let the job go on until something holds. AssertionError when that takes too long."""
+        limit_ns += self.now_ns
+        while not until():
+            assert self._step(), "nothing will ever happen"
+            assert self.now_ns < limit_ns, "it never ends"
+
+    def iterations(self, count: int) -> None:
+        """Begin, unless that was done, and go on until every rank has ended so many iterations; then end in order."""
+        self.begin()
+        ranks = [machine for carrier in self.carriers for machine in carrier.ranks.machines]
+        self.run(lambda: all(machine.iteration >= count for machine in ranks))
+        self.quiet()
+
+    def begin(self) -> None:
+        for carrier in self.carriers:
+            carrier.begin(self.now_ns)
+
+    def quiet(self) -> None:
+        """Post nothing more, and let what was posted be acknowledged."""
+        for carrier in self.carriers:
+            carrier.ranks.stop()
+        self.run(lambda: not self._events and all(sender.requester.outstanding_bytes == 0 for sender in self.senders))
+
+    def pass_(self, ns: int) -> None:
+        """Let time pass."""
+        until_ns = self.now_ns + ns
+        while self.now_ns < until_ns:
+            if not self._step():
+                self.now_ns = until_ns
+
+    def data_packet(self, nic: str, packet: _UnderWay, now_ns: int) -> None:
+        number = self.packets["data"]
+        self.packets["data"] += 1
+        fate = next(self._data, FINE)
+        if nic not in self.dead:
+            self._enter(replace(packet, marked=self._marked(number)), fate, now_ns)
+
+    def reply(self, packet: _UnderWay, now_ns: int) -> None:
+        self.packets[packet.kind] += 1
+        self._enter(packet, FINE if packet.kind == "cnp" else next(self._replies, FINE), now_ns)
+
+    def _enter(self, packet: _UnderWay, fate: Fate, now_ns: int) -> None:
+        for late_ns in fate:
+            self._serial += 1
+            heapq.heappush(self._events, (now_ns + LATENCY_NS + late_ns, self._serial, packet))
+
+    def _step(self) -> bool:
+        """One tick of all workers, the next at which anything is to be done; False when nothing ever is."""
+        due = [self._events[0][0]] if self._events else []
+        due += [at for carrier in self.carriers if (at := carrier.next_ns()) is not None]
+        busy = any(carrier.busy for carrier in self.carriers)
+        if not busy and not due:
+            return False
+        skipped = 1 if busy else max(1, -(-(min(due) - self.now_ns) // TICK_NS))
+        self.now_ns += skipped * TICK_NS
+        arrived: list[list[_UnderWay]] = [[] for _ in self.carriers]
+        while self._events and self._events[0][0] <= self.now_ns:
+            packet = heapq.heappop(self._events)[2]
+            arrived[self._of[packet.qpn]].append(packet)
+        for port, carrier, packets in zip(self.ports, self.carriers, arrived, strict=True):
+            port.now_ns = self.now_ns
+            self._receive(carrier, packets)
+            carrier.tick(self.now_ns, self.now_ns + TICK_NS)
+        return True
+
+    def _receive(self, carrier: Carrier, packets: Sequence[_UnderWay]) -> None:
+        """Data first and replies then, as the worker does."""
+        for qpn, run in _runs(packets):
+            datas = [packet.data for packet in run if packet.data is not None]
+            arriving = Arriving(
+                datas[0].psn24, batch(datas), any(data.ack for data in datas), sum(packet.marked for packet in run)
+            )
+            assert carrier.on_data(qpn, arriving, self.now_ns)
+        for packet in packets:
+            match packet.kind:
+                case "ack":
+                    carrier.on_ack(packet.qpn, packet.psn, self.now_ns, packet.marked)
+                case "nak":
+                    carrier.on_nak(packet.qpn, packet.psn, self.now_ns)
+                case "invalid":
+                    carrier.on_refused(packet.qpn, Status.INVALID_REQUEST, self.now_ns)
+                case "cnp":
+                    carrier.on_cnp(packet.qpn, self.now_ns)
+
+    def _on_completed(self, sender: Sender, completion: Completion) -> None:
+        self.completed.append((sender.pair.flow.id, completion))
+
+    def _on_timed(self, rank: int, ended: Sequence[Timed]) -> None:
+        self.timed.setdefault(rank, []).extend(ended)
+
+
+def _runs(packets: Sequence[_UnderWay]) -> Iterator[tuple[int, list[_UnderWay]]]:
+    """Consecutive packets of one queue pair, as a batch's reader finds them."""
+    by_qpn: dict[int, list[list[_UnderWay]]] = {}
+    for packet in packets:
+        if packet.data is None:
+            continue
+        runs = by_qpn.setdefault(packet.qpn, [])
+        last = runs[-1][-1].data if runs else None
+        if last is not None and packet.data.psn24 == (last.psn24 + 1) & PSN_MASK:
+            runs[-1].append(packet)
+        else:
+            runs.append([packet])
+    for qpn, found in by_qpn.items():
+        for run in found:
+            yield qpn, run

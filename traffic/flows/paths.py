@@ -1,0 +1,339 @@
+"""Choosing source ports: spread a NIC's queue pairs over its ports and over the links behind them. Pure.
+
+This is HPN's path selection in its first form (paper section 6.2, RePaC): the host knows where each source port leads,
+so it picks ports whose paths share as little as possible. Where a path leads is asked through ``Router``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+from hpn.testbed.entries import Registry
+from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
+
+_Direction = tuple[str, bool]
+"""A link, and whether it is taken upwards: a cable carries its rate each way."""
+
+_CANDIDATES = 6
+MOST_CANDIDATES = 64
+"""Looked at to find a path that shares no link: with 16 Aggs, all but one taken, 64 ports miss it once in 60 times."""
+_SEARCH = 256
+
+
+class Router(Protocol):
+    """Where packets go, on a healthy lab."""
+
+    def ports(self, nic: str) -> int:
+        """Member ports of a NIC's LAG."""
+
+    def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
+        """Index of the member port the LAG picks."""
+
+    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+        """Names of the links on the path."""
+
+    def rate_bps(self, link: str) -> int:
+        """The emulated rate of a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The flows with their chosen source ports, and the most loaded link as a share of its rate."""
+
+    flows: tuple[FlowSpec, ...]
+    worst_link: str
+    worst_load: float
+
+
+class _InTurn:
+    """Source ports given so far, and what each link carries in each direction."""
+
+    def __init__(self, router: Router) -> None:
+        self.chosen: list[FlowSpec] = []
+        self.worst = ("", 0.0)
+        self.router = router
+        self.load: Counter[_Direction] = Counter()
+        self._taken: dict[str, set[int]] = {}
+        self._turns: Counter[str] = Counter()
+        self._answers: Counter[str] = Counter()
+
+    def add(self, flows: Sequence[FlowSpec]) -> None:
+        """Choose for flows that run beside those there are."""
+        self.chosen += [self.answered(flow) for flow in [self._sent(flow) for flow in flows]]
+        for way, bps in self.load.items():
+            share = bps / self.router.rate_bps(way[0])
+            if share > self.worst[1]:
+                self.worst = (way[0], share)
+
+    def drop(self, flows: Collection[int | None]) -> None:
+        """Flows of these ids have ended; their ports stay theirs."""
+        for flow in self.chosen:
+            if flow.id in flows:
+                self._weigh(flow, -1)
+
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        """The source port of its data, when it is the ``turn``-th flow of its NIC."""
+        port = turn % self.router.ports(flow.src_nic)
+        return next(_leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used), flow.sport)
+
+    def answered(self, flow: FlowSpec) -> FlowSpec:
+        """The flow with the source port of its acknowledgements."""
+        used = self._taken.setdefault(flow.dst_nic, set())
+        port = self._answers[flow.dst_nic] % self.router.ports(flow.dst_nic)
+        ports = _leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, self.router, used)
+        found = replace(flow, ack_sport=next(ports, flow.ack_sport))
+        self._answers[flow.dst_nic] += 1
+        used.add(found.ack_sport)
+        return found
+
+    def _sent(self, flow: FlowSpec) -> FlowSpec:
+        used = self._taken.setdefault(flow.src_nic, set())
+        found = replace(flow, sport=self.sport(flow, self._turns[flow.src_nic], used))
+        self._turns[flow.src_nic] += 1
+        used.add(found.sport)
+        self._weigh(found, 1)
+        return found
+
+    def _weigh(self, flow: FlowSpec, sign: int) -> None:
+        for way in _directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport)):
+            self.load[way] += sign * int(flow.goodput_bps)
+
+
+class _Disjoint(_InTurn):
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        return _best(flow, self.router, used, turn, self.load)
+
+
+class _LinkDisjoint(_InTurn):
+    """The queue pairs from one NIC to another share no link between switches, as far as there are so many paths."""
+
+    def __init__(self, router: Router) -> None:
+        super().__init__(router)
+        self._crossed: dict[tuple[str, str], Counter[_Direction]] = {}
+
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        crossed = self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter())
+        best, inner, least = flow.sport, list[_Direction](), (_SEARCH, float("inf"))
+        for _, sport in zip(range(MOST_CANDIDATES), self.candidates(flow, turn, used), strict=False):
+            links = self.router.links(flow.src_nic, flow.dst_nic, sport)
+            between = _directions(links)[1:-1]
+            cost = (sum(crossed[way] for way in between), _heaviest(between, flow, self.router, self.load))
+            if not links:
+                continue
+            if cost < least:
+                best, inner, least = sport, between, cost
+            if not any(self.load[way] for way in between):
+                break
+        crossed.update(inner)
+        return best
+
+    def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
+        """Source ports to look at, in this order."""
+        port = turn % self.router.ports(flow.src_nic)
+        return _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
+
+
+class _Anew(_LinkDisjoint):
+    """The same once more for queue pairs that have a path: the port they leave by is not up for choice."""
+
+    def __init__(self, router: Router, staying: Sequence[FlowSpec]) -> None:
+        super().__init__(router)
+        for flow in staying:
+            self._put(flow)
+
+    def fits(self, flow: FlowSpec, sport: int) -> bool:
+        """Whether it can be there with no link between switches shared; then it is."""
+        links = self.router.links(flow.src_nic, flow.dst_nic, sport)
+        free = sport not in self._taken.setdefault(flow.src_nic, set())
+        fits = free and bool(links) and self._port(flow, sport) == self._port(flow, flow.sport)
+        if not fits or any(self.load[way] for way in _directions(links)[1:-1]):
+            return False
+        self._put(replace(flow, sport=sport))
+        return True
+
+    def again(self, flow: FlowSpec) -> FlowSpec:
+        """The flow with the source port that is best now."""
+        return self._sent(flow)
+
+    def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
+        return _leading_to(self._port(flow, flow.sport), flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
+
+    def _put(self, flow: FlowSpec) -> None:
+        self._taken.setdefault(flow.src_nic, set()).add(flow.sport)
+        self._weigh(flow, 1)
+        ways = _directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport))[1:-1]
+        self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter()).update(ways)
+
+    def _port(self, flow: FlowSpec, sport: int) -> int:
+        return self.router.port_for(flow.src_nic, flow.dst_ip, sport, ROCE_PORT)
+
+
+class _Hashed(_InTurn):
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        return flow.sport
+
+    def answered(self, flow: FlowSpec) -> FlowSpec:
+        return flow
+
+
+class _Drawn(_InTurn):
+    """``seed`` makes the draw; two NICs, or two queue pairs of one, have nothing to do with each other."""
+
+    def __init__(self, router: Router, seed: int) -> None:
+        super().__init__(router)
+        self._seed = seed
+
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        draw = random.Random(f"{self._seed} {flow.id} {flow.src_nic} {flow.dst_nic}")
+        return next(port for port in _drawn(draw) if port not in used)
+
+    def answered(self, flow: FlowSpec) -> FlowSpec:
+        draw = random.Random(f"{self._seed} {flow.id} {flow.dst_nic} {flow.src_nic} acknowledged")
+        return replace(flow, ack_sport=next(_drawn(draw)))
+
+
+def spread(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
+    """Give every flow source ports such that each NIC uses its ports in turn and no link is loaded needlessly.
+
+    Greedy, in flow order; acknowledgements are spread over ports too but do not count as load. Each of ``later`` are
+    stand-ins that begin at one instant: what they replace weighs nothing by then. The worst load is that of any time.
+    """
+    return _chosen(_Disjoint(router), flows, later)
+
+
+def in_turn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
+    """Each NIC uses its ports in turn, for data and for acknowledgements; what lies behind them is left to hashes.
+
+    So do adapters that give each new queue pair the next port (mlx5's round-robin port affinity under LAG).
+    """
+    return _chosen(_InTurn(router), flows, later)
+
+
+def hashed(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
+    """The source ports that a RoCE stack draws (``flow.default_sport``); LAGs and switches hash as they do."""
+    return _chosen(_Hashed(router), flows, later)
+
+
+def link_disjoint(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
+    """Source ports whose paths, for the queue pairs from one NIC to another, share no link between switches.
+
+    As HPN's library has it for the queue pairs of a connection (paper section 6.2). Where the fabric has fewer paths
+    than there are queue pairs they share as few as can be; of paths that are as good, that with the least load.
+    """
+    return _chosen(_LinkDisjoint(router), flows, later)
+
+
+def link_disjoint_anew(
+    staying: Sequence[FlowSpec], moving: Sequence[FlowSpec], homes: Mapping[int, int], router: Router
+) -> Iterator[FlowSpec]:
+    """``moving``, in any order, as they are best off now.
+
+    Who is alone on the path of its home (source ports by flow) goes there, who is on the one it has stays, and the
+    others choose. ``router`` knows of no links where a packet does not arrive. None leaves by another port of its NIC.
+    """
+    choosing, left = _Anew(router, staying), list(moving)
+    for sports in (homes, {flow.id: flow.sport for flow in moving}):
+        for flow in tuple(left):
+            if choosing.fits(flow, sports[flow.id]):
+                left.remove(flow)
+                yield replace(flow, sport=sports[flow.id])
+    for flow in left:
+        yield choosing.again(flow)
+
+
+def drawn_again(flow: FlowSpec, fits: Callable[[int], bool], seed: int, again: int) -> int | None:
+    """Another source port that ``fits``, drawn by ``seed`` for the ``again``-th time (from 1); None: none was found."""
+    draw = random.Random(f"{seed} {flow.id} {flow.src_nic} {flow.dst_nic} again {again}")
+    return next(filter(fits, islice(_drawn(draw), _SEARCH)), None)
+
+
+def drawn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = (), seed: int = 0) -> Spread:
+    """Source ports drawn by ``seed``, one by one: each queue pair brings entropy of its own, and hashes do the rest.
+
+    So does Meta's E-ECMP: more queue pairs, and switches that hash what differs between them (SIGCOMM 2024, section 5).
+    """
+    return _chosen(_Drawn(router, seed), flows, later)
+
+
+Choose = Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]], int], Spread]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePorts:
+    """A way to choose source ports.
+
+    ``choose``: for the flows, by a router, for stand-ins that begin later, and by a seed where something is drawn.
+    """
+
+    name: str
+    choose: Choose
+    follows_ecmp: bool  # chosen anew for a job's queue pairs when ECMP groups of their ToR change
+    keeps_links_free: bool  # a link that it loads beyond its rate is a mistake of the drill, not what is to be shown
+
+
+def _seedless(choose: Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]]], Spread]) -> Choose:
+    """A way that draws nothing."""
+    return lambda flows, router, later, _seed: choose(flows, router, later)
+
+
+CHOICES: Registry[SourcePorts] = Registry(
+    "choice of source ports",
+    lambda choice: choice.name,
+    (
+        SourcePorts("disjoint", _seedless(spread), False, True),
+        SourcePorts("link-disjoint", _seedless(link_disjoint), True, True),
+        SourcePorts("in-turn", _seedless(in_turn), False, False),
+        SourcePorts("hash", _seedless(hashed), False, False),
+        SourcePorts("drawn", drawn, False, False),
+    ),
+    of=SourcePorts,
+)
+"""How source ports are chosen, by the word in a drill file."""
+
+
+def _chosen(choosing: _InTurn, flows: Sequence[FlowSpec], later: Sequence[Sequence[FlowSpec]]) -> Spread:
+    choosing.add(flows)
+    for stand_ins in later:
+        choosing.drop({flow.replaces for flow in stand_ins})
+        choosing.add(stand_ins)
+    return Spread(tuple(choosing.chosen), *choosing.worst)
+
+
+def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[_Direction]) -> int:
+    port = turn % router.ports(flow.src_nic)
+    best, least = flow.sport, float("inf")
+    candidates = _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, router, taken)
+    for _, sport in zip(range(_CANDIDATES), candidates, strict=False):
+        heaviest = _heaviest(_directions(router.links(flow.src_nic, flow.dst_nic, sport)), flow, router, load)
+        if heaviest < least:
+            best, least = sport, heaviest
+    return best
+
+
+def _heaviest(ways: Sequence[_Direction], flow: FlowSpec, router: Router, load: Counter[_Direction]) -> float:
+    """The load of the most loaded link of a path, with this flow on it."""
+    return max(((load[way] + flow.goodput_bps) / router.rate_bps(way[0]) for way in ways), default=0.0)
+
+
+def _drawn(draw: random.Random) -> Iterator[int]:
+    while True:
+        yield draw.randint(SPORT_MIN, SPORT_MAX)
+
+
+def _directions(links: Sequence[str]) -> list[_Direction]:
+    """The links of a path, each in the direction it is taken: a path climbs for its first half and descends then."""
+    return [(link, 2 * at < len(links)) for at, link in enumerate(links)]
+
+
+def _leading_to(port: int, nic: str, dst_ip: str, start: int, router: Router, taken: set[int]) -> Iterator[int]:
+    """Free source ports from ``start`` on that the LAG of ``nic`` maps to ``port``."""
+    width = SPORT_MAX - SPORT_MIN + 1
+    for step in range(_SEARCH):
+        sport = SPORT_MIN + (start - SPORT_MIN + step) % width
+        if sport not in taken and router.port_for(nic, dst_ip, sport, ROCE_PORT) == port:
+            yield sport

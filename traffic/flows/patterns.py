@@ -1,0 +1,305 @@
+"""Who sends to whom, and when: traffic patterns over a fabric as streams and transfers of NICs, and their flows. PURE.
+
+Traffic stays in its rail, as collectives on rail-optimised fabrics do; spare hosts stay idle.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.traffic.flows.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, Transfers, default_sports
+from hpn.traffic.flows.framing import wire_bytes
+
+Pair = tuple[Nic, Nic]
+
+_SWAPS = 8  # random exchanges for each NIC: mixes a permutation well beyond what the start looked like
+
+
+def permutation(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
+    """On each rail every NIC sends to exactly one other and receives from exactly one, in another segment if possible.
+
+    With one segment only, or without ``across_segments``, the other NIC is just another host's. InputError when a rail
+    has one host, or a segment holds more than half of them.
+    """
+    pairs: list[Pair] = []
+    for rail, nics in _rails(fabric).items():
+        groups = _groups(fabric, nics, across_segments)
+        targets = _derangement(groups, random.Random(f"{seed}/{rail}"), f"rail {rail}")
+        pairs += [(nics[i], nics[target]) for i, target in enumerate(targets)]
+    return pairs
+
+
+def pairs(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
+    """On each rail NICs talk two by two, both ways; across segments: the same place in two segments.
+
+    A NIC left over stays idle; ``seed`` decides nothing here. InputError when nobody has a partner.
+    """
+    found: list[Pair] = []
+    for nics in _rails(fabric).values():
+        ordered = list(nics)
+        if across_segments:
+            ordered.sort(key=lambda nic: (fabric.node(nic.host).index, _segment(fabric, nic)))
+        for a, b in zip(ordered[::2], ordered[1::2], strict=False):
+            found += [(a, b), (b, a)]
+    if not found:
+        raise InputError("the pattern 'pairs' needs two active hosts; raise hosts or segments")
+    return found
+
+
+def incast(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
+    """On each rail one NIC, drawn by ``seed``, is sent to by all others, or by those of other segments if any.
+
+    Every sender keeps its own rate: the receiver is offered many times what it can take.
+    """
+    found: list[Pair] = []
+    for rail, nics in _rails(fabric).items():
+        if len(nics) < 2:
+            raise InputError("the pattern 'incast' needs two active hosts; raise hosts or segments")
+        groups = _groups(fabric, nics, across_segments)
+        target = random.Random(f"{seed}/{rail}").randrange(len(nics))
+        found += [(nic, nics[target]) for i, nic in enumerate(nics) if groups[i] != groups[target]]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a drill says of its traffic, for a pattern to make something of."""
+
+    fabric: Fabric
+    seed: int
+    across_segments: bool  # partners are rather in other segments
+    size_bytes: int | None = None  # of a transfer, for each queue pair; None: not said
+    every_ns: int | None = None  # from the start of a transfer to that of the next
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One NIC sends to another at a constant rate for the whole run."""
+
+    src: Nic
+    dst: Nic
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One NIC sends to another ``size_bytes`` on each queue pair, pauses, and sends again ``every_ns`` later."""
+
+    src: Nic
+    dst: Nic
+    size_bytes: int
+    every_ns: int
+
+
+Demand = Sequence[Stream | Transfer]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Who sends to whom, and when; a pair of NICs may come twice. ``timed``: it makes something of size and every."""
+
+    name: str
+    summary: str  # for docs/drills.md
+    demand: Callable[[Asked], Demand]
+    timed: bool = False
+
+
+def _streams(pairs_of: Callable[[Fabric, int, bool], list[Pair]]) -> Callable[[Asked], Demand]:
+    return lambda asked: [Stream(*pair) for pair in pairs_of(asked.fabric, asked.seed, asked.across_segments)]
+
+
+def bursts(asked: Asked) -> Demand:
+    """The pairs of ``permutation``; all of them begin their transfers at once. InputError without size and every."""
+    if asked.size_bytes is None or asked.every_ns is None:
+        raise InputError(
+            "the pattern 'bursts' sends transfers; write both size and every, such as size: 1 MB and every: 500 ms"
+        )
+    chosen = permutation(asked.fabric, asked.seed, asked.across_segments)
+    return [Transfer(src, dst, asked.size_bytes, asked.every_ns) for src, dst in chosen]
+
+
+PATTERNS: Registry[Pattern] = Registry(
+    "pattern",
+    lambda pattern: pattern.name,
+    (
+        Pattern(
+            "permutation", "on each rail every NIC sends to one other and receives from one", _streams(permutation)
+        ),
+        Pattern("pairs", "two by two, both ways", _streams(pairs)),
+        Pattern("incast", "one NIC of each rail is sent to by all others", _streams(incast)),
+        Pattern(
+            "bursts",
+            "as `permutation`, but every queue pair sends `size` at once `every` so often, all of them"
+            " together. Between them it pauses, as training does between its collectives",
+            bursts,
+            timed=True,
+        ),
+    ),
+    of=Pattern,
+)
+"""Traffic patterns by the word in a drill file."""
+
+
+def rate_pps(nic: Nic, load: float, queue_pairs: int, path_mtu: int) -> float:
+    """Packets per second of each of ``queue_pairs`` that together fill ``load`` (0 .. 1) of the NIC on the wire."""
+    rate_bps = sum(link.rate_bps for link in nic.links)
+    return rate_bps * load / queue_pairs / (8 * wire_bytes(path_mtu))
+
+
+def flows_for(
+    fabric: Fabric,
+    pattern: str,
+    *,
+    load: float,
+    queue_pairs: int = 1,
+    path_mtu: int = 4096,
+    seed: int | None = None,
+    across_segments: bool = True,
+    ib_timeout: int = 14,
+    retry_count: int = 7,
+    size_bytes: int | None = None,
+    every_ns: int | None = None,
+) -> list[FlowSpec]:
+    """The flows of a pattern, ``queue_pairs`` for each pair of NICs; ``seed`` is the fabric's unless given.
+
+    A NIC that sends to several destinations spreads ``load`` over them; where it sends transfers, that is its load
+    while it does. A transfer is ``size_bytes`` rounded up to whole packets. Source ports are what a RoCE stack picks
+    for the queue pair numbers, moved on to the next free one of the NIC. InputError when the pattern is unknown or
+    does not fit.
+    """
+    if pattern not in PATTERNS:
+        raise InputError(f"unknown traffic pattern {pattern!r}; write {' or '.join(PATTERNS)}")
+    asked = Asked(fabric, fabric.spec.seed if seed is None else seed, across_segments, size_bytes, every_ns)
+    chosen = PATTERNS[pattern].demand(asked)
+    if not chosen:
+        raise InputError(f"the pattern {pattern!r} finds nobody to send here; take another, or another topology")
+    check_number(len(chosen) * queue_pairs)
+    destinations: dict[str, int] = {}
+    for each in chosen:
+        destinations[each.src.name] = destinations.get(each.src.name, 0) + 1
+    flows = NewFlows(path_mtu, ib_timeout, retry_count)
+    return [
+        flows.between(
+            each.src,
+            each.dst,
+            k,
+            rate_pps(each.src, load, queue_pairs * destinations[each.src.name], path_mtu),
+            _transfers(each, path_mtu),
+        )
+        for each in chosen
+        for k in range(queue_pairs)
+    ]
+
+
+def check_number(queue_pairs: int) -> None:
+    """InputError when so many queue pairs have no numbers."""
+    if queue_pairs > MAX_FLOWS:
+        raise InputError(f"{queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
+
+
+def _transfers(each: Stream | Transfer, path_mtu: int) -> Transfers | None:
+    if isinstance(each, Stream):
+        return None
+    return Transfers(max(1, -(-each.size_bytes // path_mtu)), each.every_ns)
+
+
+class NewFlows:
+    """Queue pairs as they are made: numbered in order, with the source ports that a RoCE stack picks for them."""
+
+    def __init__(self, path_mtu: int, ib_timeout: int, retry_count: int) -> None:
+        self._path_mtu, self._ib_timeout, self._retry_count = path_mtu, ib_timeout, retry_count
+        self._ports = _SourcePortsInUse()
+        self._made = 0
+
+    def between(self, src: Nic, dst: Nic, k: int, rate_pps: float, transfers: Transfers | None = None) -> FlowSpec:
+        """The ``k``-th queue pair from one NIC to another. InputError when a NIC has no source port left."""
+        number, self._made = self._made, self._made + 1
+        sport, ack_sport = default_sports(number)
+        return FlowSpec(
+            id=number,
+            name=f"{src.name}>{dst.name}#{k}",
+            src_nic=src.name,
+            dst_nic=dst.name,
+            src_ip=src.ip,
+            dst_ip=dst.ip,
+            sport=self._ports.take(src.name, sport),
+            ack_sport=self._ports.take(dst.name, ack_sport),
+            rate_pps=rate_pps,
+            path_mtu=self._path_mtu,
+            ib_timeout=self._ib_timeout,
+            retry_count=self._retry_count,
+            transfers=transfers,
+        )
+
+
+class _SourcePortsInUse:
+    """Source ports in use, per NIC."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, set[int]] = {}
+
+    def take(self, nic: str, wanted: int) -> int:
+        """``wanted``, or the next free one after it."""
+        used = self._used.setdefault(nic, set())
+        for port in _round_from(wanted):
+            if port not in used:
+                used.add(port)
+                return port
+        raise InputError(f"{nic} has more queue pairs than source ports ({len(used)}); lower queue_pairs")
+
+
+def _round_from(port: int) -> Iterator[int]:
+    yield from range(port, SPORT_MAX + 1)
+    yield from range(SPORT_MIN, port)
+
+
+def _segment(fabric: Fabric, nic: Nic) -> tuple[int, int]:
+    host = fabric.node(nic.host)
+    return host.pod, host.segment or 0
+
+
+def _rails(fabric: Fabric) -> Mapping[int, Sequence[Nic]]:
+    """Rail to the NICs of active hosts, in fabric order."""
+    found: dict[int, list[Nic]] = {}
+    for nic in fabric.nics:
+        if not fabric.node(nic.host).spare:
+            found.setdefault(nic.rail, []).append(nic)
+    return found
+
+
+def _groups(fabric: Fabric, nics: Sequence[Nic], across_segments: bool) -> list[int]:
+    """For each NIC the number of its group; nobody sends within a group: segments, or else single hosts."""
+    segments = [_segment(fabric, nic) for nic in nics]
+    numbers = {segment: i for i, segment in enumerate(dict.fromkeys(segments))}
+    if across_segments and len(numbers) > 1:
+        return [numbers[segment] for segment in segments]
+    return list(range(len(nics)))
+
+
+def _derangement(groups: Sequence[int], rng: random.Random, where: str) -> list[int]:
+    """A random permutation in which nobody stays in its group."""
+    by_group: dict[int, list[int]] = {}
+    for i, group in enumerate(groups):
+        by_group.setdefault(group, []).append(i)
+    largest = max(len(members) for members in by_group.values())
+    if 2 * largest > len(groups):
+        raise InputError(
+            f"the pattern 'permutation' on {where}: {largest} of {len(groups)} hosts are in one segment,"
+            " so not everyone finds a partner outside; raise hosts or segments"
+        )
+    ordered: list[int] = []
+    for members in rng.sample(list(by_group.values()), len(by_group)):
+        ordered += rng.sample(members, len(members))
+    # Groups are contiguous and none is longer than ``largest``: going round by that much always leaves the group.
+    targets = [0] * len(groups)
+    for place, member in enumerate(ordered):
+        targets[member] = ordered[(place + largest) % len(ordered)]
+    for _ in range(_SWAPS * len(groups)):
+        a, b = rng.randrange(len(groups)), rng.randrange(len(groups))
+        if groups[a] != groups[targets[b]] and groups[b] != groups[targets[a]]:
+            targets[a], targets[b] = targets[b], targets[a]
+    return targets

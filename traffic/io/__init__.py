@@ -1,0 +1,1 @@
+"""Packets in and out of sockets in batches: sendmmsg, recvmmsg, io_uring."""

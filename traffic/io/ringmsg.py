@@ -1,0 +1,132 @@
+"""What sendmmsg(2) and recvmmsg(2) do for one socket, for all sockets of a worker at once: requests of an io_uring."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hpn.traffic.io import uring
+from hpn.traffic.io.mmsg import MMSGHDR, MSG_DONTWAIT
+from hpn.traffic.io.recvmmsg import Batch, BatchReceiver
+from hpn.traffic.io.sendmmsg import PacketRows
+from hpn.traffic.io.uring import Requests, Ring
+
+_SPARE = 2
+"""Datagrams asked for beyond those that came last time: one that is refused says that there are no more."""
+_SLACK = 8
+"""Fewer are asked for only when there were so many too many: what is asked of whom changes rarely."""
+
+
+class RingSender:
+    """Sends ``rows``, in order."""
+
+    def __init__(self, ring: Ring, rows: PacketRows) -> None:
+        self._ring = ring
+        self._requests = _messages(uring.SEND_MESSAGE, rows.headers_at, rows.capacity)
+        self._requests["flags"] = uring.LINKED | uring.QUIET
+        # The same memory by field: looking one up costs as much as writing to it.
+        self._fds, self._flags = self._requests["fd"], self._requests["flags"].data
+
+    def hand_over(self, segments: Sequence[tuple[int, int, int]]) -> int:
+        """Send socket by socket rows that lie behind each other: descriptor, first row, the one behind the last.
+
+        The row that the kernel refused, from which on nothing is sent; or the one behind the last. OSError on failure.
+        """
+        first, end = segments[0][1], segments[-1][2]
+        self._fds[first:end] = np.repeat([fd for fd, _, _ in segments], [last - at for _, at, last in segments])
+        self._flags[end - 1] = 0  # says that all before it are done with
+        self._ring.put(self._requests[first:end])
+        self._flags[end - 1] = uring.LINKED | uring.QUIET
+        done = self._ring.enter(1)
+        while not len(done):
+            done = self._ring.enter(1)
+        return end if done["result"][0] >= 0 else int(done["mark"][0])
+
+
+class RingReceiver:
+    """Takes datagrams of ``sockets`` into the memory of ``into``; owners are indexes in ``sockets``.
+
+    ``errors`` counts what sockets refused, by name.
+    """
+
+    def __init__(self, ring: Ring, into: BatchReceiver, sockets: Sequence[int], errors: Counter[str]) -> None:
+        self._ring = ring
+        self._into = into
+        self._errors = errors
+        self._sockets = np.array(sockets, np.int32)
+        self._most = max(into.capacity // max(len(sockets), 1), 1)
+        self._asked = np.full(len(sockets), min(_SPARE, self._most))
+        self._requests = _messages(uring.RECEIVE_MESSAGE, into.headers_at, into.capacity)
+        self._ask()
+
+    def _ask(self) -> None:
+        self._owners = np.repeat(np.arange(len(self._sockets)), self._asked)
+        self._requests["fd"][: len(self._owners)] = self._sockets[self._owners]
+
+    def receive(self) -> tuple[Batch | None, bool]:
+        """Take what waits in the sockets; whether there may be more. OSError on failure."""
+        count = len(self._owners)
+        self._into.clear()
+        self._ring.put(self._requests[:count])
+        done = self._ring.enter(count)
+        while len(done) < count:
+            done = np.concatenate([done, self._ring.enter(count - len(done))])
+        results = done["result"]
+        came = results >= 0
+        rows = done["mark"][came].astype(np.intp)
+        if len(rows) < count:
+            self._note(results[~came].tolist())
+        owners = self._owners[rows]
+        more = self._learn(np.bincount(owners, minlength=len(self._asked)))
+        return self._into.chosen(rows, results[came].astype(np.uint32), owners) if len(rows) else None, more
+
+    def _learn(self, counts: npt.NDArray[np.intp]) -> bool:
+        """Ask for as many as came, and some more; whether a socket gave all that it was asked for."""
+        full = counts >= self._asked
+        more = bool(full.any())
+        if more or (counts + _SLACK < self._asked).any():
+            wanted = np.where(full, 2 * self._asked, counts + _SPARE)
+            keep = ~full & (counts + _SLACK >= self._asked)
+            self._asked = np.minimum(np.where(keep, self._asked, wanted), self._most)
+            self._ask()
+        return more
+
+    def _note(self, failed: Sequence[int]) -> None:
+        for result in failed:
+            if -result not in (errno.EAGAIN, errno.EINTR):
+                self._errors[os.strerror(-result)] += 1
+
+
+def _messages(operation: int, headers_at: int, count: int) -> Requests:
+    """A request for each message header, marked with its place."""
+    requests = np.zeros(count, uring.REQUEST)
+    places = np.arange(count, dtype=np.uint64)
+    requests["operation"], requests["length"], requests["how"] = operation, 1, MSG_DONTWAIT
+    requests["address"] = headers_at + places * np.uint64(MMSGHDR.itemsize)
+    requests["mark"] = places
+    return requests
+
+
+class Sleeper:
+    """Sleeps until a moment; woken when ``fd`` can be read. OSError where io_uring cannot be had."""
+
+    def __init__(self, fd: int) -> None:
+        self._ring = Ring(2)
+        self._watch = np.zeros(1, uring.REQUEST)
+        self._watch["operation"], self._watch["fd"], self._watch["how"] = uring.WATCH, fd, 1  # POLLIN
+        self._watched = False
+
+    def until(self, at_ns: int) -> bool:
+        """Sleep until ``at_ns`` (CLOCK_MONOTONIC), or less: True when ``fd`` became readable since the last call."""
+        if not self._watched:
+            self._ring.put(self._watch)
+            self._watched = True
+        if len(self._ring.enter(1, at_ns)):
+            self._watched = False
+            return True
+        return False

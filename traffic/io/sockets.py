@@ -1,0 +1,94 @@
+"""The sockets of the engines: UDP to receive at a NIC and to send from an end of a queue pair, raw to send any."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import open_files
+from hpn.testbed.kernel.buffers import enlarge_receive, enlarge_send
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flows.flow import ROCE_PORT
+
+_SO_TIMESTAMPNS = 35
+_SO_MEMINFO, _SK_MEMINFO_DROPS, _SK_MEMINFO_VARS = 55, 8, 9
+_IP_MTU_DISCOVER, _IP_PMTUDISC_DO, _IP_RECVTOS = 10, 2, 13
+_SOL_UDP, _UDP_SEGMENT = 17, 103
+
+MAX_BURST_BYTES = 65_507
+MAX_BURST_PACKETS = 64  # UDP_MAX_SEGMENTS before Linux 6.8
+_BUFFER_BYTES = 64 << 20
+
+
+def open_receiver(ns: NetNs, ip: str, *, tos: bool = False) -> socket.socket:
+    """The socket that takes everything sent to the RoCE port of ``ip``, with kernel receive stamps. OSError.
+
+    With ``tos`` each packet's TOS byte is told instead, so that congestion marks can be seen.
+    """
+    sock = _open(ns)
+    told = (socket.IPPROTO_IP, _IP_RECVTOS) if tos else (socket.SOL_SOCKET, _SO_TIMESTAMPNS)
+    sock.setsockopt(*told, 1)
+    enlarge_receive(sock, _BUFFER_BYTES)
+    return _bind(sock, ns, ip, ROCE_PORT)
+
+
+def open_sender(ns: NetNs, ip: str, sport: int, segment_bytes: int = 0) -> socket.socket:
+    """A socket that sends from ``ip``:``sport``, never connected: the kernel then writes IP id 0 and DF. OSError.
+
+    With ``segment_bytes`` a larger buffer leaves as that many bytes each (UDP_SEGMENT); IP ids count up from 0.
+    Unconnected also keeps the socket's own hash out of ECMP decisions (FACTS trap 1).
+    """
+    sock = _open(ns)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # queue pairs may share a source port, as in RoCE
+    sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_DO)
+    enlarge_send(sock, _BUFFER_BYTES)
+    if segment_bytes:
+        sock.setsockopt(_SOL_UDP, _UDP_SEGMENT, segment_bytes)
+    return _bind(sock, ns, ip, sport)
+
+
+def open_raw_sender(ns: NetNs) -> socket.socket:
+    """A socket that sends whole IPv4 packets from any address and port of a NIC (IP_HDRINCL); it receives nothing.
+
+    The kernel fills in length and checksum of the IP header, and an id of 0 stays 0 with DF (raw(7)). OSError.
+    """
+    sock = ns.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.IPPROTO_RAW)
+    enlarge_send(sock, _BUFFER_BYTES)
+    return sock
+
+
+def drops(sock: socket.socket) -> int:
+    """Datagrams the kernel dropped because nobody read the socket in time: losses the machine caused."""
+    raw = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 4 * _SK_MEMINFO_VARS)
+    return int(struct.unpack(f"{_SK_MEMINFO_VARS}I", raw)[_SK_MEMINFO_DROPS])
+
+
+def buffer_bytes(sock: socket.socket) -> int:
+    """The receive buffer that was granted."""
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+
+def _open(ns: NetNs) -> socket.socket:
+    return ns.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+
+
+def _bind(sock: socket.socket, ns: NetNs, ip: str, port: int) -> socket.socket:
+    try:
+        sock.bind((ip, port))
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"{ns.name}: cannot use {ip}:{port}: {error.strerror}") from error
+    return sock
+
+
+def raise_file_limit(descriptors: int) -> None:
+    """Make room for ``descriptors`` more open files. MachineError when the hard limit is lower."""
+    wanted = descriptors + len(os.listdir("/proc/self/fd")) + 16
+    limit = open_files.allow(wanted)
+    if limit is not None:
+        raise MachineError(
+            f"a traffic worker needs {wanted} open files and {limit} are allowed:"
+            f" use fewer queue pairs, or ulimit -Hn {wanted}"
+        )

@@ -1,0 +1,295 @@
+"""What one worker carries: its queue pairs, its ranks, and whose turn it is. PURE: packets leave through a ``Wire``.
+
+Changes when something more follows from what arrives, from time that passes or from what a rank posts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from heapq import heappop, heappush
+
+from hpn.traffic.collectives.rank import Post, Timed
+from hpn.traffic.flows.flow import requester_qpn, responder_qpn
+from hpn.traffic.jobengine.connection import TAG_SHIFT, Connection, connections, key
+from hpn.traffic.jobengine.egress import Outlet
+from hpn.traffic.jobengine.granting import Granting
+from hpn.traffic.jobengine.outward import Wire
+from hpn.traffic.jobengine.ranks import Ranks
+from hpn.traffic.jobengine.receiver import Arriving, Receiver, receiving_end
+from hpn.traffic.jobengine.recoveries import Recoveries
+from hpn.traffic.jobengine.sender import Part, Sender, Words, earlier, sending_end
+from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
+from hpn.traffic.transport.inbox import Written
+from hpn.traffic.transport.work import Completion, Status
+from hpn.traffic.workers.messages import QpError
+
+
+class Carrier:
+    """Everything of a worker but its sockets and its clock, for one life of the job.
+
+    ``completed`` is told of work requests that ended well, ``timed`` of spans of a rank, ``say`` of a queue
+    pair that died, came back, or is to take another path.
+    """
+
+    def __init__(
+        self,
+        setup: JobSetup,
+        wire: Wire,
+        completed: Callable[[Sender, Completion], None],
+        timed: Callable[[int, Sequence[Timed]], None],
+        say: Callable[[QpError | FailedOver | Leaves | Recovered], None],
+        life: Life = FIRST_LIFE,
+    ) -> None:
+        self._setup, self._life, self._wire = setup, life, wire
+        self._completed = completed
+        self._say = say
+        self.senders = [sending_end(setup, pair, life) for pair in setup.senders]
+        self.receivers = [receiving_end(setup, pair) for pair in setup.receivers]
+        self._by_qpn = {requester_qpn(sender.pair.flow.id, life.number): sender for sender in self.senders}
+        self.receiver_of = {responder_qpn(each.pair.flow.id, life.number): each for each in self.receivers}
+        self._connections = connections(setup, self.senders)
+        self._recoveries = Recoveries((setup.senders, setup.receivers), setup.recovery, life, wire, self._restore, say)
+        self._granting = self._admits(setup)
+        wanted = None if self._granting is None else self._granting.wanted
+        self.ranks = Ranks(setup.programs, self._leave, timed, life.iteration, wanted)
+        self._outlets = {
+            nic: tuple(Outlet[Sender](rate, setup.transport.path_mtu) for rate in rates)
+            for nic, rates in setup.port_rate_bps.items()
+        }
+        self._turns = deque(outlet for outlets in self._outlets.values() for outlet in outlets)
+        self._stopped = False
+        self._ports: dict[int, int] = {}  # of connections of path control: 2 x flow for data, 2 x flow + 1 for ACKs
+        self._timers: list[tuple[int, int, Sender | Receiver]] = []  # heap; an entry may be too early, never too late
+        self._armed: dict[int, int] = {}  # by identity: the earliest entry of each
+        self._entries = 0
+
+    @property
+    def busy(self) -> bool:
+        """Something waits for its turn to be sent."""
+        return not self._stopped and any(outlet.busy for outlet in self._turns)
+
+    def begin(self, now_ns: int) -> None:
+        """Start the job."""
+        self.ranks.start(now_ns)
+
+    def stop(self) -> None:
+        """Post and send nothing more; what arrives is still taken and answered."""
+        self._stopped = True
+        self.ranks.stop()
+
+    def abort(self, now_ns: int) -> int:
+        """The job is dead: its processes are gone and their queue pairs too; the last iteration that was begun."""
+        for sender in self.senders:
+            self._outlet(sender).remove(sender)
+            sender.close(now_ns)
+        self._by_qpn.clear()
+        self.receiver_of.clear()
+        self._timers.clear()
+        self._recoveries.end()
+        return self.ranks.abort()
+
+    @property
+    def ports(self) -> Mapping[int, int]:
+        """What ``set_ports`` said so far."""
+        return self._ports
+
+    def set_ports(self, ports: Mapping[int, int], now_ns: int) -> None:
+        """Queue pairs leave by other ports of their NICs: 2 x flow for data, 2 x flow + 1 for acknowledgements."""
+        moving = {at // 2 for at, port in ports.items() if at % 2 == 0 and self._ports.get(at, 0) != port}
+        senders = [sender for sender in self.senders if sender.pair.flow.id in moving] if moving else []
+        waiting = [sender for sender in senders if self._outlet(sender).remove(sender)]
+        self._ports.update(ports)
+        for sender in waiting:
+            self._outlet(sender).add(sender, now_ns)
+
+    def on_data(self, qpn: int, arriving: Arriving, now_ns: int) -> bool:
+        """Consecutive packets for a responder; False when there is none with that number."""
+        receiver = self.receiver_of.get(qpn)
+        if receiver is None:
+            return False
+        answer = receiver.on_run(arriving, now_ns)
+        for reply in answer.replies:
+            self._charge(receiver, self._wire.reply(receiver, reply), now_ns)
+        if answer.invalid is not None:
+            self._charge(receiver, self._wire.invalid(receiver, answer.invalid), now_ns)
+        self._arm(receiver)
+        for written in answer.written:
+            self._written(receiver.pair, written, now_ns)
+        return True
+
+    def on_ack(self, qpn: int, psn24: int, now_ns: int, becn: bool = False) -> None:
+        """An acknowledgement for a requester here; ``becn``: of what came with congestion marks."""
+        sender = self._by_qpn.get(qpn)
+        if sender is not None:
+            self._ended(sender, sender.on_ack(psn24, now_ns, becn), now_ns)
+
+    def on_nak(self, qpn: int, psn24: int, now_ns: int) -> None:
+        """A NAK: ``psn24`` is missing."""
+        self._heard(qpn, lambda sender: sender.on_nak(psn24, now_ns), now_ns)
+
+    def on_refused(self, qpn: int, why: Status, now_ns: int) -> None:
+        """A NAK: the request makes no sense, or is not allowed."""
+        self._heard(qpn, lambda sender: sender.on_refused(why, now_ns), now_ns)
+
+    def on_cnp(self, qpn: int, now_ns: int) -> None:
+        """A congestion notification for a requester here."""
+        sender = self._by_qpn.get(qpn)
+        if sender is not None:
+            sender.on_cnp(now_ns)
+            self._arm(sender)
+
+    def on_note(self, qpn: int, immediate: int, now_ns: int) -> bool:
+        """A note of a failed queue pair's recovery; False when it is for nobody here."""
+        return self._recoveries.on_note(qpn, immediate, now_ns)
+
+    def tick(self, now_ns: int, until_ns: int) -> None:
+        """Let time pass, then send what keeps the wires busy until ``until_ns``."""
+        self._fire(now_ns)
+        self.ranks.on_timer(now_ns)
+        if self._stopped:
+            return
+        self._recoveries.tick(now_ns)
+        # Nobody is always the first to send in a tick: the first finds the shortest queue, and is marked the least.
+        self._turns.rotate(-1)
+        for outlet in self._turns:
+            if outlet.idle:
+                continue
+            for sender, runs in outlet.serve(now_ns, until_ns):
+                for run in runs:
+                    self._wire.data(sender, run, now_ns)
+                self._arm(sender)
+
+    def next_ns(self) -> int | None:
+        """When ``tick`` is due although nothing arrives and nothing waits; None: never. May be too early."""
+        timer_ns = self._timers[0][0] if self._timers else None
+        return earlier(earlier(timer_ns, self.ranks.deadline_ns()), self._recoveries.next_ns())
+
+    def _leave(self, number: int, rank: int, post: Post, now_ns: int) -> int:
+        """Post a message of a rank to the connection it belongs to."""
+        hand = partial(self._post, self._connections[rank, post.peer, post.rail, False])
+        if self._granting is None:
+            return hand(number, post.tag, post.size_bytes, post.words, now_ns, 0)
+        self._granting.leave(number, rank, post, hand, now_ns)
+        return 1
+
+    def _post(
+        self, to: Connection, number: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int
+    ) -> int:
+        """So much of a message, from byte ``start`` on; how many work requests it is."""
+        if not to.usable:
+            return 1  # the job is dead or dying; it is never acknowledged
+        used = to.post(number, tag, size_bytes, words, now_ns, start)
+        for sender in used:
+            if sender.sendable:
+                self._outlet(sender).add(sender, now_ns)
+        return len(used)
+
+    def _admits(self, setup: JobSetup) -> Granting | None:
+        """Clear-to-sends, where the job's receivers admit what comes."""
+        if setup.control.admission(setup.scale, setup.transport.path_mtu) is None:
+            return None
+        grants = {
+            (target, source): partial(self._post, connection)
+            for (source, target, _, grants), connection in self._connections.items()
+            if grants
+        }
+        return Granting(setup, grants)
+
+    def _written(self, pair: QueuePair, written: Written, now_ns: int) -> None:
+        """Packets are in memory here: of a message, or a grant."""
+        tag, offset = written.address >> TAG_SHIFT, written.address & ((1 << TAG_SHIFT) - 1)
+        if pair.grants and self._granting is not None:
+            self._granting.granted((pair.target, pair.source), tag, written.words, now_ns)
+            return
+        self.ranks.arrived(pair.target, pair.source, tag, offset, written.words, now_ns)
+        if self._granting is not None:
+            self._granting.arrived((pair.source, pair.target), tag, offset, written.size_bytes, now_ns)
+
+    def _heard(self, qpn: int, hear: Callable[[Sender], list[tuple[Part, Completion]]], now_ns: int) -> None:
+        sender = self._by_qpn.get(qpn)
+        if sender is not None:
+            self._ended(sender, hear(sender), now_ns)
+
+    def _ended(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
+        """Work requests ended; more may be sent now."""
+        for part, completion in done:
+            if completion.status is Status.SUCCESS:
+                granting = self._granting
+                whole = completion if granting is None else granting.acknowledged(part.post, completion)
+                if whole is not None:
+                    self._completed(sender, whole)
+                    self.ranks.acknowledged(part.post, now_ns)
+        if sender.died_at_ns == now_ns and done and done[0][1].status is not Status.SUCCESS:
+            self._gave_up(sender, done, now_ns)
+        if sender.leaves is not None:
+            self._say(Leaves(sender.pair.flow.id, now_ns, sender.leaves))
+            sender.leaves = None
+        if sender.sendable:
+            self._outlet(sender).add(sender, now_ns)
+        self._arm(sender)
+
+    def _gave_up(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
+        """A queue pair is dead: the others of its connection take over, or the job dies."""
+        pair = sender.pair
+        connection = self._connections[key(pair)]
+        if connection.usable and done[0][1].status is Status.RETRY_EXCEEDED:
+            self._say(FailedOver(pair.flow.id, now_ns, len(done)))
+            self._recoveries.begin(pair, now_ns)
+            for part, completion in done:
+                other = connection.take_over(part, completion.request, now_ns)
+                if other.sendable:
+                    self._outlet(other).add(other, now_ns)
+        else:
+            left = sum(completion.request.size_bytes for _, completion in done)
+            self._say(QpError(pair.flow.id, now_ns, sender.requester.progress(), left))
+
+    def _restore(self, pair: QueuePair, responder: bool) -> None:
+        """A failed queue pair's end begins anew, with its number and without its past."""
+        if responder:
+            receiver = receiving_end(self._setup, pair)
+            self.receivers.append(receiver)
+            self.receiver_of[responder_qpn(pair.flow.id, self._life.number)] = receiver
+            return
+        sender, qpn = sending_end(self._setup, pair, self._life), requester_qpn(pair.flow.id, self._life.number)
+        self._connections[key(pair)].restore(self._by_qpn[qpn], sender)
+        self.senders.append(sender)
+        self._by_qpn[qpn] = sender
+
+    def _fire(self, now_ns: int) -> None:
+        while self._timers and self._timers[0][0] <= now_ns:
+            _, _, end = heappop(self._timers)
+            self._armed.pop(id(end), None)
+            if isinstance(end, Sender):
+                if not self._stopped:
+                    self._ended(end, end.on_timer(now_ns), now_ns)
+            else:
+                self._receiver_timer(end, now_ns)
+
+    def _receiver_timer(self, receiver: Receiver, now_ns: int) -> None:
+        reply = receiver.on_ack_timer(now_ns)
+        if reply is not None:
+            self._charge(receiver, self._wire.reply(receiver, reply), now_ns)
+        if receiver.on_notice_timer(now_ns):
+            self._charge(receiver, self._wire.notify(receiver), now_ns)
+        self._arm(receiver)
+
+    def _arm(self, end: Sender | Receiver) -> None:
+        """See to it that it is looked at when it is due; it may be looked at for nothing, as deadlines move back."""
+        due_ns = end.deadline_ns()
+        if due_ns is None:
+            return
+        armed_ns = self._armed.get(id(end))
+        if armed_ns is None or due_ns < armed_ns:
+            self._armed[id(end)] = due_ns
+            self._entries += 1
+            heappush(self._timers, (due_ns, self._entries, end))
+
+    def _outlet(self, sender: Sender) -> Outlet[Sender]:
+        flow = sender.pair.flow
+        return self._outlets[flow.src_nic][self._ports.get(2 * flow.id, 0)]
+
+    def _charge(self, receiver: Receiver, wire_bytes: int, now_ns: int) -> None:
+        flow = receiver.pair.flow
+        self._outlets[flow.dst_nic][self._ports.get(2 * flow.id + 1, 0)].charge(wire_bytes, now_ns)

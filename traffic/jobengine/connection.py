@@ -1,0 +1,112 @@
+"""A connection between two ranks: its queue pairs, and which of them a message goes to. PURE.
+
+HPN's library sends each message by the queue pair with the fewest bytes outstanding (paper section 6.2); NCCL goes
+round its queue pairs, or cuts every message in equal parts over all of them (NCCL_IB_SPLIT_DATA_ON_QPS).
+
+Port failover (NCCL_IB_RESILIENCY_PORT_FAILOVER, NCCL 2.30, off by default): the queue pairs that are left take over
+what a dead one had. NCCL asks the receiver first what has arrived; here all that was not acknowledged is posted again,
+and the receiver takes each byte once. How a dead one returns is in ``traffic.transport.port_recovery``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hpn.traffic.jobengine.choices import MESSAGE_CHOICES, MessageChoice
+from hpn.traffic.jobengine.sender import Part, Sender, Words
+from hpn.traffic.jobengine.setup import JobSetup, QueuePair
+from hpn.traffic.streams.qp import QpState
+from hpn.traffic.transport.work import WorkRequest
+
+TAG_SHIFT = 32
+"""A message lies at its tag in the receiver's memory: address = tag << 32 | offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Bytes ``offset`` .. ``offset + size_bytes`` of a message for the queue pair with that index."""
+
+    queue_pair: int
+    offset: int
+    size_bytes: int
+
+
+def slices(size_bytes: int, queue_pairs: int, path_mtu: int) -> list[Slice]:
+    """A message in equal parts of whole packets, one for each queue pair; the last ones may be shorter or missing."""
+    packets = -(-size_bytes // path_mtu)
+    each = -(-packets // queue_pairs) * path_mtu
+    starts = range(0, size_bytes, each)
+    return [Slice(i, at, min(each, size_bytes - at)) for i, at in enumerate(starts)]
+
+
+class Connection:
+    """The queue pairs from one rank to another by one NIC of the sender's host."""
+
+    def __init__(
+        self, senders: Sequence[Sender], choice: MessageChoice, split: bool, path_mtu: int, *, failover: bool
+    ) -> None:
+        self.senders = tuple(senders)
+        self._choice = choice
+        self._split = split
+        self._path_mtu = path_mtu
+        self._failover = failover
+        self._messages = 0
+
+    @property
+    def usable(self) -> bool:
+        """It has a queue pair that can be posted to and, without failover, all of them."""
+        return bool(self._live()) if self._failover else len(self._live()) == len(self.senders)
+
+    def take_over(self, part: Part, request: WorkRequest, now_ns: int) -> Sender:
+        """Post what another of its queue pairs could not bring to an end; the queue pair that does it now."""
+        sender = min(self._live(), key=lambda each: each.requester.outstanding_bytes)
+        sender.post(part, request.size_bytes, request.address, request.immediate, now_ns)
+        return sender
+
+    def restore(self, dead: Sender, anew: Sender) -> None:
+        """A queue pair has come back: it has its old place."""
+        self.senders = tuple(anew if each is dead else each for each in self.senders)
+
+    def _live(self) -> list[Sender]:
+        return [sender for sender in self.senders if sender.requester.state is QpState.READY]
+
+    def post(self, post: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int) -> list[Sender]:
+        """Hand a message, or that much of it from byte ``start`` on, to queue pairs; those that have work by it.
+
+        ``start`` is at the begin of a packet, and ``words`` are those from there on. ValueError when it is not
+        ``usable``.
+        """
+        used, live = [], self._live()
+        for part in self._slices(size_bytes, live):
+            sender = live[part.queue_pair]
+            first = part.offset // self._path_mtu
+            count = -(-part.size_bytes // self._path_mtu)
+            address = tag << TAG_SHIFT | start + part.offset
+            sender.post(Part(post, words[first : first + count]), part.size_bytes, address, tag, now_ns)
+            used.append(sender)
+        self._messages += 1
+        return used
+
+    def _slices(self, size_bytes: int, live: Sequence[Sender]) -> list[Slice]:
+        if self._split:
+            return slices(size_bytes, len(live), self._path_mtu)
+        outstanding = [sender.requester.outstanding_bytes for sender in live]
+        return [Slice(self._choice.choose(outstanding, self._messages), 0, size_bytes)]
+
+
+Key = tuple[int, int, int | None, bool]
+
+
+def key(pair: QueuePair) -> Key:
+    """Of its connection: source, target, rail of the NIC that it leaves by, and whether grants go by it."""
+    return pair.source, pair.target, pair.rail, pair.grants
+
+
+def connections(setup: JobSetup, senders: Sequence[Sender]) -> Mapping[Key, Connection]:
+    """All of a worker."""
+    of: dict[Key, list[Sender]] = {}
+    for sender in senders:
+        of.setdefault(key(sender.pair), []).append(sender)
+    choice, path_mtu = MESSAGE_CHOICES[setup.choice], setup.transport.path_mtu
+    return {at: Connection(some, choice, setup.split, path_mtu, failover=setup.failover) for at, some in of.items()}

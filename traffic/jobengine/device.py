@@ -1,0 +1,277 @@
+"""The NICs of a worker: raw sockets to send by, UDP sockets to receive by, and the paths of its queue pairs.
+
+Changes when packets of a job get to the kernel, or come from it, in another way.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flows.flow import recovery_qpns, requester_qpn, responder_qpn
+from hpn.traffic.flows.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES
+from hpn.traffic.io.recvmmsg import Batch, BatchReceiver
+from hpn.traffic.io.ringmsg import RingReceiver
+from hpn.traffic.io.sockets import drops, open_raw_sender, open_receiver
+from hpn.traffic.io.uring import Ring
+from hpn.traffic.jobengine.receiver import Receiver
+from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.setup import QueuePair
+from hpn.traffic.streams.wire import PSN_MASK
+from hpn.traffic.transport.arrivals import Arrivals
+from hpn.traffic.transport.incoming import FrameReader
+from hpn.traffic.transport.outgoing import Outgoing
+from hpn.traffic.transport.packets import CNP_BYTES, DSCP_SHIFT, ECT_0, Envelope
+from hpn.traffic.transport.requester import Run
+from hpn.traffic.transport.responder import Reply
+from hpn.traffic.transport.syndromes import SYNDROME_ACK, SYNDROME_NAK_INVALID, SYNDROME_NAK_PSN
+from hpn.traffic.workers.messages import NicSpec
+
+NO_ROOM = "no room to send"
+_BATCH = 1024
+_ROOM = 2048
+_FEW_NICS = 16
+"""Up to so many are asked at every tick; of more those that have something, which takes another system call."""
+_ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
+_CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
+
+
+class Device:
+    """All NICs of a worker; ``traffic.jobengine.outward.Wire``. OSError when a socket cannot be had."""
+
+    def __init__(
+        self,
+        nics: Sequence[NicSpec],
+        namespaces: Mapping[str, NetNs],
+        path_mtu: int,
+        ack_every: int,
+        ring: Ring | None = None,
+    ) -> None:
+        """With a ``ring`` one system call serves all NICs."""
+        self.socket_errors: Counter[str] = Counter()
+        self.packets = self.damaged = self.foreign = 0
+        self._ack_every = ack_every
+        self._reader = FrameReader(path_mtu, [nic.ip for nic in nics])
+        self._batch = BatchReceiver(_BATCH, self._reader.row_bytes, tos=True)
+        self._outgoing = Outgoing(_ROOM, path_mtu, ring)
+        self._senders = {nic.name: open_raw_sender(namespaces[nic.name]) for nic in nics}
+        self._receivers: dict[int, tuple[socket.socket, int]] = {}
+        self._poll = select.epoll()
+        for index, nic in enumerate(nics):
+            sock = open_receiver(namespaces[nic.name], nic.ip, tos=True)
+            self._receivers[sock.fileno()] = (sock, index)
+            self._poll.register(sock.fileno(), select.EPOLLIN)
+        self._all_at_once: RingReceiver | None = None
+        if ring is not None and len(nics) <= _FEW_NICS:
+            self._all_at_once = RingReceiver(ring, self._batch, list(self._receivers), self.socket_errors)
+        self._data_paths: dict[int, list[int]] = {}  # by flow; of those opened, ``_used`` takes the first few
+        self._used: dict[int, int] = {}
+        self._turns: Counter[int] = Counter()  # by flow: packets of those that take several paths
+        self._ack_paths: dict[int, int] = {}
+        self._sports: dict[tuple[int, bool], tuple[int, ...]] = {}  # by flow, of data and of replies: moved to
+        self._ends: dict[tuple[int, bool], tuple[str, str]] = {}  # likewise: the NICs that the path was opened for
+        self._life = 0
+
+    def open_sender(self, pair: QueuePair) -> None:
+        """Get ready to send a queue pair's data."""
+        f = pair.flow
+        self._ends[f.id, False] = (f.src_nic, f.dst_nic)
+        self._data_paths[f.id] = []
+        self._lead(pair, (f.sport,))
+
+    def open_receiver(self, pair: QueuePair) -> None:
+        """Get ready to send a queue pair's acknowledgements."""
+        f = pair.flow
+        self._ends[f.id, True] = (f.src_nic, f.dst_nic)
+        envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id, self._life), _tos(pair))
+        self._ack_paths[f.id] = self._outgoing.open_path(self._fd(f.dst_nic), envelope)
+
+    def sends(self, flow: int, *, ack: bool) -> bool:
+        """Whether a queue pair's data, or its acknowledgements, leave from here."""
+        return flow in (self._ack_paths if ack else self._data_paths)
+
+    def move(self, pair: QueuePair, sport: int, ack: bool) -> None:
+        """Send a queue pair's data, or its acknowledgements, from another source port from now on."""
+        f = pair.flow
+        if not ack:
+            self.spray(pair, (sport,))
+            return
+        self._sports[f.id, True] = (sport,)
+        envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id, self._life), _tos(pair))
+        self._outgoing.move_path(self._ack_paths[f.id], envelope)
+
+    def spray(self, pair: QueuePair, sports: tuple[int, ...]) -> None:
+        """Send each data packet of a queue pair from the next of these source ports from now on."""
+        self._sports[pair.flow.id, False] = sports
+        self._lead(pair, sports)
+
+    def _lead(self, pair: QueuePair, sports: tuple[int, ...]) -> None:
+        f = pair.flow
+        opened = self._data_paths[f.id]
+        for at, sport in enumerate(sports):
+            envelope = Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id, self._life), _tos(pair))
+            if at < len(opened):
+                self._outgoing.move_path(opened[at], envelope)
+            else:
+                opened.append(self._outgoing.open_path(self._fd(f.src_nic), envelope, self._ack_every))
+        self._used[f.id] = len(sports)
+
+    def renew(self, senders: Iterable[QueuePair], receivers: Iterable[QueuePair], life: int) -> None:
+        """Send to the queue pairs of another life of the job; from the same source ports between the same NICs."""
+        self._life = life
+        for pair in senders:
+            if self._is_open(pair, ack=False):
+                self._lead(pair, self._sports.get((pair.flow.id, False), (pair.flow.sport,)))
+            else:
+                self.open_sender(pair)
+        for pair in receivers:
+            if self._is_open(pair, ack=True):
+                (sport,) = self._sports.get((pair.flow.id, True), (pair.flow.ack_sport,))
+                self.move(pair, sport, ack=True)
+            else:
+                self.open_receiver(pair)
+
+    def _is_open(self, pair: QueuePair, ack: bool) -> bool:
+        """Its path is there; one between other NICs is forgotten, and where it had moved to."""
+        key = (pair.flow.id, ack)
+        same = self._ends.get(key) == (pair.flow.src_nic, pair.flow.dst_nic)
+        if not same:
+            self._sports.pop(key, None)
+        return same
+
+    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
+        """Send a run of data packets."""
+        flow, words = sender.pair.flow.id, sender.words(run)
+        paths, used = self._data_paths[flow], self._used[flow]
+        if used == 1 and run.count <= self._outgoing.room:
+            self._outgoing.add(paths[0], run, words, now_ns)
+            return
+        path, most, at = paths[0], run.count if used == 1 else 1, 0
+        while at < run.count and self._has_room(run.count - at):
+            if used > 1:
+                path = paths[self._turns[flow] % used]
+                self._turns[flow] += 1
+            stop = min(run.count, at + min(self._outgoing.room, most))
+            self._outgoing.add(path, _part(run, at, stop), words[at:stop], now_ns)
+            at = stop
+
+    def reply(self, receiver: Receiver, reply: Reply) -> int:
+        """Send an acknowledgement, or a NAK."""
+        if reply.nak:
+            return self._reply(receiver, reply.psn, SYNDROME_NAK_PSN)
+        return self._reply(receiver, reply.psn, SYNDROME_ACK, becn=receiver.echo())
+
+    def invalid(self, receiver: Receiver, psn: int) -> int:
+        """Send a NAK that says that a request makes no sense."""
+        return self._reply(receiver, psn, SYNDROME_NAK_INVALID)
+
+    def notify(self, receiver: Receiver) -> int:
+        """Send a congestion notification."""
+        if self._has_room(1):
+            self._outgoing.add_cnp(self._ack_paths[receiver.pair.flow.id])
+        return _CNP_WIRE_BYTES
+
+    def flush(self) -> None:
+        """Hand everything to the kernel; what it refuses is lost, what it has no room for stays and goes first."""
+        self._outgoing.send()
+
+    @property
+    def holds(self) -> bool:
+        """The kernel had no room for packets; ``flush`` tries again."""
+        return self._outgoing.room < _ROOM
+
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
+        """Send a note of a failed queue pair's recovery by the path that it has."""
+        path = self._data_paths[pair.flow.id][0] if to_responder else self._ack_paths[pair.flow.id]
+        if self._has_room(1):
+            self._outgoing.add_note(path, recovery_qpns(pair.flow.id)[to_responder], immediate)
+
+    def arrivals(self) -> Iterator[Arrivals]:
+        """What has arrived at any NIC, batch by batch."""
+        if self._all_at_once is None:
+            yield from self._one_by_one()
+            return
+        more = True
+        while more:
+            batch, more = self._all_at_once.receive()
+            if batch is not None:
+                yield self._read(batch)
+
+    def _one_by_one(self) -> Iterator[Arrivals]:
+        for fd, _ in self._poll.poll(0):
+            sock, index = self._receivers[fd]
+            taken = _BATCH
+            while taken == _BATCH:
+                try:
+                    taken = self._batch.receive(sock.fileno(), index)
+                except OSError as error:
+                    self.socket_errors[str(error.strerror)] += 1
+                    break
+                if self._batch.room == 0:
+                    yield from self._take()
+        yield from self._take()
+
+    def fileno(self) -> int:
+        """Readable when something has arrived at any NIC."""
+        return self._poll.fileno()
+
+    def drops(self) -> int:
+        """Datagrams lost because this worker did not read in time."""
+        return sum(drops(sock) for sock, _ in self._receivers.values())
+
+    def refused(self) -> Counter[str]:
+        """Packets the kernel refused to send, by errno name: lost, as on a link that is gone."""
+        return sum(self._outgoing.refused.values(), Counter())
+
+    def close(self) -> None:
+        """Close every socket."""
+        self._poll.close()
+        for sock in (*self._senders.values(), *(sock for sock, _ in self._receivers.values())):
+            sock.close()
+
+    def _fd(self, nic: str) -> int:
+        return self._senders[nic].fileno()
+
+    def _take(self) -> Iterator[Arrivals]:
+        batch = self._batch.take()
+        if batch is not None:
+            yield self._read(batch)
+
+    def _read(self, batch: Batch) -> Arrivals:
+        found = self._reader.read(batch)
+        self.packets += len(batch.lengths)
+        self.damaged += found.damaged
+        self.foreign += found.foreign
+        return found
+
+    def _reply(self, receiver: Receiver, psn: int, syndrome: int, *, becn: bool = False) -> int:
+        if self._has_room(1):
+            path = self._ack_paths[receiver.pair.flow.id]
+            self._outgoing.add_ack(path, psn & PSN_MASK, syndrome, receiver.msn & PSN_MASK, becn=becn)
+        return _ACK_WIRE_BYTES
+
+    def _has_room(self, packets: int) -> bool:
+        """Whether more may be added. Where the kernel takes nothing, ``packets`` are lost: who waits for it, spins."""
+        if not self._outgoing.room:
+            self.flush()
+        if self._outgoing.room:
+            return True
+        self.socket_errors[NO_ROOM] += packets
+        return False
+
+
+def _tos(pair: QueuePair) -> int:
+    """Of all packets of a queue pair; switches may mark them."""
+    return pair.dscp << DSCP_SHIFT | ECT_0
+
+
+def _part(run: Run, start: int, stop: int) -> Run:
+    """Its packets from ``start`` to before ``stop``."""
+    if stop - start == run.count:
+        return run
+    last = run.ack_last and stop == run.count
+    return replace(run, first=run.first + start, psn=run.psn + start, count=stop - start, ack_last=last)

@@ -1,0 +1,241 @@
+"""The job engine: a job's ranks and their queue pairs, carried by a few worker processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hpn.testbed.background import in_background
+from hpn.testbed.errors import HpnError
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.jobengine.plan import Death, JobPlan, Scheduler
+from hpn.traffic.jobengine.setup import (
+    Abort,
+    Aborted,
+    FailedOver,
+    JobReport,
+    JobSetup,
+    JobWorkerReport,
+    Leaves,
+    Life,
+    Part,
+    Ports,
+    Recovered,
+    Restart,
+    Restarted,
+    Spray,
+)
+from hpn.traffic.workers.messages import Begin, Message, NicSpec, Progress, QpError
+from hpn.traffic.workers.pool import WorkerPool
+
+_LEAD_NS = 50_000_000
+"""From telling the workers that a job begins to its beginning; twice as long before they are told to get ready."""
+_ANSWER_S = 5.0
+"""How long workers may take to answer."""
+
+
+class JobEngine(WorkerPool):
+    """A job between NICs whose hosts' namespaces are given; records go to ``out``. Use: start, begin, ..., finish.
+
+    ``port_rate_bps``: of each NIC, by port. A host's NICs are one worker's, so that what its GPUs hand over inside
+    the host leaves no process. When a queue pair dies, the job does: all workers are told, and told again when it is
+    to live once more.
+    """
+
+    MODULE = "hpn.traffic.jobengine.worker"
+    REPORT = JobWorkerReport
+
+    def __init__(
+        self,
+        plan: JobPlan,
+        flows: Sequence[FlowSpec],
+        nic_hosts: Mapping[str, str],
+        port_rate_bps: Mapping[str, tuple[int, ...]],
+        namespaces: Mapping[str, NetNs],
+        out: Path,
+        workers: int,
+        sink: EventSink,
+        *,
+        spares: Mapping[str, str] | None = None,
+        scheduler: Scheduler | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        leaves: Callable[[Leaves], None] | None = None,
+    ) -> None:
+        """``flows`` are the plan's with their chosen source ports, in its order.
+
+        ``spares``: addresses of NICs that ranks may move to, by name; ``scheduler`` says after a death whether they do;
+        ``leaves`` gives a queue pair another path when it is to leave the one it has.
+        """
+        self._spares = spares or {}
+        used = (nic for flow in flows for nic in (flow.src_nic, flow.dst_nic))
+        nics = dict.fromkeys((*plan.nics, *used, *self._spares))
+        hosts = {host: at % workers for at, host in enumerate(dict.fromkeys(nic_hosts[nic] for nic in nics))}
+        super().__init__(flows, {nic: hosts[nic_hosts[nic]] for nic in nics}, namespaces, out, sink, progress)
+        self._plan = plan
+        self._scheduler = scheduler
+        self._port_rate_bps = port_rate_bps
+        self._leaves = leaves
+        self.deaths: list[Death] = []
+        self._alive = True
+        self._return: asyncio.Task[None] | None = None
+
+    def ports(self, ports: Mapping[int, int]) -> None:
+        """Say through which port of its NIC each queue pair leaves now: 2 x flow for data, 2 x flow + 1 for ACKs."""
+        told: dict[int, dict[int, int]] = {}
+        for connection, port in ports.items():
+            flow = self._flows[connection // 2]
+            worker = self._place[flow.dst_nic if connection % 2 else flow.src_nic]
+            told.setdefault(worker, {})[connection] = port
+        for worker, of_it in told.items():
+            self._workers[worker].send(Ports(of_it))
+
+    def spray(self, sports: Mapping[int, tuple[int, ...]]) -> None:
+        """Have queue pairs, by flow, send their data packets from these source ports in turn."""
+        told: dict[int, dict[int, tuple[int, ...]]] = {}
+        for flow, ports in sports.items():
+            told.setdefault(self._place[self._flows[flow].src_nic], {})[flow] = ports
+        for worker, of_it in told.items():
+            self._workers[worker].send(Spray(of_it))
+
+    async def finish(self, quiet_s: float = 0.1, limit_s: float = 2.0, timeout_s: float = 30.0) -> JobReport:
+        """Stop, receive until nothing has come for ``quiet_s``, write all, end the workers. MachineError on failure."""
+        self._stay_dead()
+        reports = await self._reports(JobWorkerReport, quiet_s, limit_s, timeout_s)
+        return JobReport(
+            workers=tuple(reports),
+            softnet_drops=self._lost_by_machine(),
+            span_files=tuple(str(self._out / f"spans-{i}.bin") for i in self._workers),
+            message_files=tuple(str(self._out / f"messages-{i}.bin") for i in self._workers),
+        )
+
+    async def close(self) -> None:
+        """End every worker that is still there, whatever it is doing. Does nothing the second time."""
+        self._stay_dead()
+        await super().close()
+
+    def _nics(self, worker: int) -> tuple[NicSpec, ...]:
+        spares = (
+            NicSpec(nic, ip, self._namespaces[nic].fd) for nic, ip in self._spares.items() if self._place[nic] == worker
+        )
+        return (*super()._nics(worker), *spares)
+
+    def _part(self, worker: int, nics: Sequence[str]) -> Part:
+        """What is a worker's, when ranks are at these NICs and queue pairs where the flows are."""
+        plan = self._plan
+        pairs = [replace(pair, flow=flow) for flow, pair in zip(self._flows.values(), plan.queue_pairs, strict=True)]
+        return Part(
+            tuple(program for program, nic in zip(plan.programs, nics, strict=True) if self._place[nic] == worker),
+            tuple(pair for pair in pairs if self._place[pair.flow.src_nic] == worker),
+            tuple(pair for pair in pairs if self._place[pair.flow.dst_nic] == worker),
+        )
+
+    def _setups(self) -> list[JobSetup]:
+        plan = self._plan
+        used = sorted({*self._place.values()})
+        parts = {index: self._part(index, plan.nics) for index in used}
+        return [
+            JobSetup(
+                index=index,
+                out=str(self._out),
+                nics=self._nics(index),
+                programs=parts[index].programs,
+                senders=parts[index].senders,
+                receivers=parts[index].receivers,
+                transport=plan.transport,
+                acks=plan.acks,
+                control=plan.control,
+                scale=plan.scale,
+                choice=plan.choice,
+                split=plan.split,
+                failover=plan.failover,
+                recovery=plan.recovery,
+                rehash=plan.rehash,
+                port_rate_bps={
+                    nic.name: tuple(rate // plan.slower for rate in self._port_rate_bps[nic.name])
+                    for nic in self._nics(index)
+                },
+                tick_ns=plan.tick_ns,
+                offset_ns=at * plan.tick_ns // len(used),
+            )
+            for at, index in enumerate(used)
+        ]
+
+    def _heard(self, worker: int, message: Message) -> None:
+        if isinstance(message, FailedOver):
+            name = self._flows[message.flow].name
+            detail = {"flow": message.flow, "posted_again": message.requests}
+            self._sink(Event(message.at_ns, EventKind.JOB, "job", name, "failed-over", detail))
+            return
+        if isinstance(message, Recovered):
+            what = "returned" if message.again else "given-up"
+            flow = self._flows[message.flow]
+            self._sink(Event(message.at_ns, EventKind.JOB, "job", flow.name, what, {"flow": flow.id}))
+            return
+        if isinstance(message, Leaves):
+            if self._leaves is not None:
+                self._leaves(message)
+            return
+        super()._heard(worker, message)
+        if isinstance(message, QpError) and self._alive:
+            self._alive = False
+            self.deaths.append(Death(message.at_ns, self._flows[message.flow].name))
+            self._news(message.at_ns, "died", {"flow": message.flow})
+            self._ask(Abort(message.at_ns), Aborted)
+            if self._plan.restart is not None:
+                self._return = in_background(self._come_back(self._plan.restart))
+
+    async def _come_back(self, policy: RestartPolicy) -> None:
+        """Let the job live again when its time has come; what fails is the engine's failure."""
+        try:
+            aborted = await self._all(Aborted, _ANSWER_S)
+            life = Life(len(self.deaths), max(answer.iteration for answer in aborted) + 1)
+            moved = self._scheduler is not None and await self._move_to_spares(self._scheduler, life)
+            wait_ns = self.deaths[-1].at_ns + policy.after_ns - 2 * _LEAD_NS - now_ns()
+            await asyncio.wait({self.failed}, timeout=max(wait_ns, 0) / 1e9)
+            if not moved:
+                self._ask(Restart(life), Restarted)
+                await self._all(Restarted, _ANSWER_S)
+        except HpnError as error:
+            self.give_up(error)
+            return
+        at_ns = max(self.deaths[-1].at_ns + policy.after_ns, now_ns() + _LEAD_NS)
+        self.deaths[-1] = replace(self.deaths[-1], restarted_at_ns=at_ns, first=life.iteration)
+        self._alive = True
+        self._tell_all(Begin(at_ns))
+        self._news(at_ns, "restarted", {"iteration": life.iteration})
+
+    async def _move_to_spares(self, scheduler: Scheduler, life: Life) -> bool:
+        """Have the workers make new queue pairs and ranks on other hosts, where there are such; whether there are."""
+        layout = await scheduler.layout()
+        if layout is None:
+            return False
+        self.deaths[-1] = replace(self.deaths[-1], replaced=layout.replaced)
+        self._flows = {flow.id: flow for flow in layout.flows}
+        self._forget(Restarted)
+        for index, worker in self._workers.items():
+            await worker.send_all(Restart(life, self._part(index, layout.nics)))
+        await self._all(Restarted, _ANSWER_S)
+        scheduler.laid_out(layout)
+        return True
+
+    def _ask(self, question: Message, answer: type[Message]) -> None:
+        """Tell all workers something that they answer, and not for the first time."""
+        self._forget(answer)
+        self._tell_all(question)
+
+    def _forget(self, answer: type[Message]) -> None:
+        """What workers answered before is no answer to what comes."""
+        for index in self._workers:
+            self._answers.pop((answer, index), None)
+
+    def _stay_dead(self) -> None:
+        if self._return is not None:
+            self._return.cancel()
+
+    def _news(self, at_ns: int, what: str, detail: Mapping[str, str | int | float]) -> None:
+        self._sink(Event(at_ns, EventKind.JOB, "job", f"life {len(self.deaths)}", what, detail))

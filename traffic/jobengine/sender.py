@@ -1,0 +1,212 @@
+"""The sending end of a queue pair as a worker holds it: transport, congestion control and what is in flight. PURE."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hpn.traffic.congestion.control import CongestionControl
+from hpn.traffic.flows.framing import wire_bytes
+from hpn.traffic.jobengine.egress import run_bytes
+from hpn.traffic.jobengine.rehash import Cause, Rounds
+from hpn.traffic.jobengine.setup import JobSetup, Life, QueuePair, QueuePairReport
+from hpn.traffic.streams.qp import QpState
+from hpn.traffic.transport.requester import Requester, Run
+from hpn.traffic.transport.work import Completion, Status, Transport, WorkRequest
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one work request carries: all of a message or a part of it. ``post`` says which, to whoever posted it."""
+
+    post: int
+    words: Words
+
+
+def earlier(one_ns: int | None, other_ns: int | None) -> int | None:
+    """The earlier of two moments; None is never."""
+    if one_ns is None or other_ns is None:
+        return other_ns if one_ns is None else one_ns
+    return min(one_ns, other_ns)
+
+
+class Sender:
+    """One requester. ``next_ns``: its congestion control lets nothing leave before."""
+
+    def __init__(
+        self, pair: QueuePair, transport: Transport, control: CongestionControl, rounds: Rounds | None = None
+    ) -> None:
+        """``rounds``: what tells when it is to leave its path; None: never."""
+        self.pair = pair
+        self.requester = Requester(transport)
+        self.control = control
+        self.next_ns = 0
+        self._paced_bps = control.rate_bps  # that ``next_ns`` was worked out with
+        self.died_at_ns: int | None = None
+        self.cnps = 0  # congestion notifications handled
+        self.leaves: Cause | None = None  # why it is to take another path; whoever sees to it sets it back
+        self._rounds = rounds
+        self._sent = self._told = 0  # absolute PSNs: all below has left; all below was counted in rounds
+        self._path_mtu = transport.path_mtu
+        self._packet_bytes = wire_bytes(transport.path_mtu)
+        self._parts: dict[int, Part] = {}  # by work request
+        self._requests = 0
+        self._in_flight: deque[tuple[int, int]] = deque()  # first PSN behind a run, and when it left; none sent again
+        self._bytes_acknowledged = 0
+
+    @property
+    def rate_bps(self) -> float:
+        """What congestion control allows, on the wire."""
+        return self.control.rate_bps
+
+    @property
+    def sendable(self) -> bool:
+        """Something may be sent now."""
+        return self.requester.sendable
+
+    def post(self, part: Part, size_bytes: int, address: int, immediate: int | None, now_ns: int) -> None:
+        """Take a work request. ValueError when the queue pair is not ready."""
+        request = WorkRequest(self._requests, size_bytes, address, immediate)
+        self.requester.post(request, now_ns)
+        self._parts[request.id] = part
+        self._requests += 1
+
+    def take(self, most_packets: int, now_ns: int) -> list[Run]:
+        """The next packets; they leave now."""
+        runs = self.requester.take(most_packets, now_ns)
+        for run in runs:
+            if run.again:
+                self._in_flight.clear()  # an acknowledgement no longer says which copy it is of (Karn)
+            else:
+                self._in_flight.append((run.psn + run.count, now_ns))
+                self._sent = run.psn + run.count
+            self.control.on_sent(run_bytes(run, self._path_mtu), now_ns)
+        self._pace(now_ns)
+        if self._rounds is not None and runs:
+            self._rounds.on_sent(self._sent)
+        return runs
+
+    def words(self, run: Run) -> Words:
+        """The words of its packets."""
+        return self._parts[run.request.id].words[run.first : run.first + run.count]
+
+    def on_ack(self, psn24: int, now_ns: int, becn: bool = False) -> list[tuple[Part, Completion]]:
+        """Everything up to ``psn24`` has arrived; ``becn``: with congestion marks."""
+        ended = self._heard(self.requester.on_ack, psn24, now_ns)
+        progress = self.requester.progress()
+        if self._rounds is not None and progress > self._told:
+            cause = self._rounds.on_acked(progress - self._told, becn, progress, self._sent, now_ns)
+            self.leaves = cause or self.leaves
+            self._told = progress
+        return ended
+
+    def on_nak(self, psn24: int, now_ns: int) -> list[tuple[Part, Completion]]:
+        """``psn24`` is missing there."""
+        return self._heard(self.requester.on_nak, psn24, now_ns)
+
+    def on_refused(self, why: Status, now_ns: int) -> list[tuple[Part, Completion]]:
+        """The other end cannot make sense of what it got."""
+        return self._ended(self.requester.on_refused(why, now_ns), now_ns)
+
+    def on_cnp(self, now_ns: int) -> None:
+        """The other end was reached by marked packets."""
+        self.cnps += 1
+        self.control.on_cnp(now_ns)
+        self._pace(now_ns)
+
+    def deadline_ns(self) -> int | None:
+        """When ``on_timer`` is due: the earlier of retry timer and congestion control."""
+        control_ns = self.control.next_ns()
+        retry_ns = self.requester.deadline_ns()
+        return retry_ns if control_ns is None else earlier(retry_ns, control_ns)
+
+    def on_timer(self, now_ns: int) -> list[tuple[Part, Completion]]:
+        """Let time pass."""
+        control_ns = self.control.next_ns()
+        if control_ns is not None and control_ns <= now_ns:
+            self.control.on_timer(now_ns)
+            self._pace(now_ns)
+        retry_ns = self.requester.deadline_ns()
+        if retry_ns is None or retry_ns > now_ns:
+            return []
+        self.control.on_timeout(now_ns)
+        self._pace(now_ns)
+        ended = self._ended(self.requester.on_timer(now_ns), now_ns)
+        if self._rounds is not None and self.requester.state is QpState.READY:
+            self.leaves = self._rounds.on_timeout(now_ns)
+        return ended
+
+    def close(self, now_ns: int) -> None:
+        """Its owner is gone: nothing is sent or tried again any more."""
+        self.requester.close(now_ns)
+        self._parts.clear()
+
+    def report(self) -> QueuePairReport:
+        """Its account."""
+        counted = self.requester.counters
+        return QueuePairReport(
+            self.pair.flow.id, counted.packets, counted.packets_again, self._bytes_acknowledged, self.died_at_ns
+        )
+
+    def _heard(
+        self, hear: Callable[[int, int], list[Completion]], psn24: int, now_ns: int
+    ) -> list[tuple[Part, Completion]]:
+        before = self.requester.progress()
+        done = hear(psn24, now_ns)
+        self._acknowledged(before, now_ns)
+        return self._ended(done, now_ns)
+
+    def _acknowledged(self, before: int, now_ns: int) -> None:
+        packets = self.requester.progress() - before
+        if packets <= 0 or self.requester.state is not QpState.READY:
+            return
+        left_ns = None
+        while self._in_flight and self._in_flight[0][0] <= self.requester.progress():
+            left_ns = self._in_flight.popleft()[1]
+        rtt_ns = None if left_ns is None else now_ns - left_ns
+        self.control.on_acked(packets * self._packet_bytes, rtt_ns, now_ns)
+        self._pace(now_ns)
+
+    def _pace(self, now_ns: int) -> None:
+        """A new rate holds at once: what was left to wait at the old one is waited for at the new one.
+
+        Else a queue pair at its minimum waits its one packet's time out although it may send a thousand times as fast.
+        Adapters' token buckets do so, and simulators of DCQCN (High-Precision-Congestion-Control, rdma-hw.cc,
+        ``ChangeRate``).
+        """
+        rate_bps, paced_bps = self.control.rate_bps, self._paced_bps
+        if rate_bps != paced_bps:
+            self._paced_bps = rate_bps
+            if self.next_ns > now_ns:
+                self.next_ns = now_ns + round((self.next_ns - now_ns) * paced_bps / max(rate_bps, 1.0))
+
+    def _ended(self, done: list[Completion], now_ns: int) -> list[tuple[Part, Completion]]:
+        if self.requester.state is QpState.ERROR and self.died_at_ns is None:
+            self.died_at_ns = now_ns
+        if not done:
+            return []
+        ended = [(self._parts.pop(each.request.id), each) for each in done]
+        self._bytes_acknowledged += sum(e.request.size_bytes for _, e in ended if e.status is Status.SUCCESS)
+        return ended
+
+
+def port_rate_bps(setup: JobSetup, nic: str) -> int:
+    """What a queue pair of that NIC can send at most: the rate of one port."""
+    return max(setup.port_rate_bps[nic])
+
+
+def sending_end(setup: JobSetup, pair: QueuePair, life: Life) -> Sender:
+    """The sending end of a job's queue pair."""
+    control = setup.control.control(port_rate_bps(setup, pair.flow.src_nic), setup.scale)
+    policy = setup.rehash
+    if policy is None:
+        return Sender(pair, setup.transport, control)
+    draw = random.Random(f"{policy.seed} {pair.flow.id} {life.number} suspended")
+    return Sender(pair, setup.transport, control, Rounds(policy, draw))

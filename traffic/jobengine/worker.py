@@ -1,0 +1,261 @@
+"""One worker process of a job: ``python -m traffic.rdma.worker CONTROL_FD``.
+
+Sleeps until the next tick, takes what has arrived, lets time pass, and sends. While nothing is under way it does not
+tick: it sleeps until something arrives or is due. It dies with its parent.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.timerfd import Ticker
+from hpn.traffic.io.ringmsg import Sleeper
+from hpn.traffic.io.sockets import raise_file_limit
+from hpn.traffic.io.uring import open_ring
+from hpn.traffic.jobengine.carrier import Carrier
+from hpn.traffic.jobengine.counters import nic_counters
+from hpn.traffic.jobengine.device import Device
+from hpn.traffic.jobengine.jobrecords import JobRecords
+from hpn.traffic.jobengine.receiver import Arriving
+from hpn.traffic.jobengine.setup import (
+    FIRST_LIFE,
+    Abort,
+    Aborted,
+    JobSetup,
+    JobWorkerReport,
+    Life,
+    Part,
+    Ports,
+    Restart,
+    Restarted,
+    Spray,
+)
+from hpn.traffic.transport.packets import Packet
+from hpn.traffic.transport.syndromes import REFUSALS, Says, says
+from hpn.traffic.workers.messages import (
+    Begin,
+    Finish,
+    Message,
+    Move,
+    Moved,
+    MovedAll,
+    Moves,
+    Progress,
+    Ready,
+    Stop,
+    Stopped,
+)
+from hpn.traffic.workers.served import Engine, collect_no_more, drain, serve
+
+_PROGRESS_NS = 100_000_000
+_RING_ENTRIES = 4096  # what is sent or received at once is less
+_STALL_NS = 5_000_000
+"""A worker that wakes later than that was kept from its work; what it is late by less is in its ports' queues still."""
+
+
+class Worker:
+    """The state of one worker between set-up and report."""
+
+    def __init__(self, setup: JobSetup, engine: Engine) -> None:
+        self._setup = setup
+        self._engine = engine
+        raise_file_limit(2 * len(setup.nics))
+        namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
+        transport, ring = setup.transport, open_ring(_RING_ENTRIES)
+        self._device = Device(setup.nics, namespaces, transport.path_mtu, transport.ack_every, ring)
+        self._sleeper = None if ring is None else Sleeper(engine.fileno())
+        self._records = JobRecords(Path(setup.out), setup.index)
+        self._carrier = self._start_life(FIRST_LIFE)
+        self._carriers = [self._carrier]  # of all lives of the job
+        for sender in self._carrier.senders:
+            self._device.open_sender(sender.pair)
+        for receiver in self._carrier.receivers:
+            self._device.open_receiver(receiver.pair)
+        self._pairs = {pair.flow.id: pair for pair in (*setup.senders, *setup.receivers)}
+        self._ticker = Ticker()
+        self._begin_ns: int | None = None
+        self._ticking = False
+        self._next_tick_ns = 0  # while it ticks by the sleeper
+        self._late_ticks = 0
+        self._stalled_ticks = _STALL_NS // setup.tick_ns
+        self._next_progress_ns = 0
+
+    def run(self) -> None:
+        """Serve the engine until it says Finish or goes away."""
+        self._poll = select.epoll()
+        self._poll.register(self._engine.fileno(), select.EPOLLIN)
+        self._poll.register(self._ticker.fileno(), select.EPOLLIN)
+        self._poll.register(self._device.fileno(), select.EPOLLIN)
+        self._engine.say(Ready(self._setup.index, False, 0))
+        collect_no_more()
+        while True:
+            for fd, _ in self._wait():
+                if fd == self._ticker.fileno():
+                    self._note_late(self._ticker.take())
+                elif fd == self._engine.fileno() and not self._engine.serve(self._obey, self._finish):
+                    return
+            self._tick()
+
+    def _wait(self) -> list[tuple[int, int]]:
+        """Sleep until the next tick or until something happens; what did."""
+        if not self._ticking or self._sleeper is None:
+            return self._poll.poll()
+        while self._sleeper.until(self._next_tick_ns):
+            if events := self._poll.poll(0):
+                return events
+        return []
+
+    def _note_late(self, ticks: int) -> None:
+        """So many ticks have passed since the last one that was seen."""
+        self._late_ticks += ticks - 1 if self._ticking and ticks > self._stalled_ticks else 0
+
+    def _obey(self, message: Message) -> None:
+        match message:
+            case Begin(at_ns):
+                self._begin_ns = at_ns
+                self._ticker.start(at_ns + self._setup.offset_ns, 0)
+            case Moves(moves):
+                self._engine.say(MovedAll(tuple(self._move(move) for move in moves)))
+            case Ports(ports):
+                self._carrier.set_ports(ports, now_ns())
+            case Spray(sports):
+                for flow, taken in sports.items():
+                    if flow in self._pairs and self._device.sends(flow, ack=False):
+                        self._device.spray(self._pairs[flow], taken)
+            case Abort():
+                self._engine.say(Aborted(self._carrier.abort(now_ns())))
+            case Restart(life, part):
+                self._restart(life, part)
+                self._engine.say(Restarted())
+            case Stop():
+                self._carrier.stop()
+                self._engine.say(Stopped())
+
+    def _start_life(self, life: Life) -> Carrier:
+        return Carrier(self._setup, self._device, self._records.completed, self._records.timed, self._engine.say, life)
+
+    def _restart(self, life: Life, part: Part | None) -> None:
+        """Everything anew but the paths, which are the network's affair; ``part``: ranks have moved."""
+        ports = self._carrier.ports
+        if part is not None:
+            self._setup = replace(self._setup, programs=part.programs, senders=part.senders, receivers=part.receivers)
+            self._pairs = {pair.flow.id: pair for pair in (*part.senders, *part.receivers)}
+        self._carrier = self._start_life(life)
+        self._carrier.set_ports(ports, now_ns())
+        self._carriers.append(self._carrier)
+        self._device.renew(self._setup.senders, self._setup.receivers, life.number)
+
+    def _move(self, move: Move) -> Moved:
+        """Not of one whose end a spare takes over, and that is not here yet or no longer."""
+        if move.flow not in self._pairs or not self._device.sends(move.flow, ack=move.ack):
+            return Moved(move.flow, move.ack, now_ns(), "its end is on another host")
+        self._device.move(self._pairs[move.flow], move.sport, move.ack)
+        return Moved(move.flow, move.ack, now_ns())
+
+    def _tick(self) -> None:
+        """Take what has arrived, let time pass, send; then sleep until the next tick, or until something happens."""
+        now = now_ns()
+        packets = self._device.packets
+        if self._ticking and self._sleeper is not None and now >= self._next_tick_ns:
+            ticks = (now - self._next_tick_ns) // self._setup.tick_ns + 1
+            self._next_tick_ns += ticks * self._setup.tick_ns
+            self._note_late(ticks)
+        if self._begin_ns is not None and now >= self._begin_ns:
+            self._begin_ns = None
+            self._carrier.begin(now)
+        self._receive(now)
+        self._carrier.tick(now, now + self._setup.tick_ns)
+        self._device.flush()
+        if now >= self._next_progress_ns:
+            self._next_progress_ns = now + _PROGRESS_NS
+            self._engine.say(self._progress(now))
+        self._sleep(now, busy=self._carrier.busy or self._device.holds or self._device.packets > packets)
+
+    def _receive(self, now: int) -> None:
+        for arrivals in self._device.arrivals():
+            for run in arrivals.runs:
+                arriving = Arriving(run.psn, run.packets, run.ack_requested, run.marked)
+                if not self._carrier.on_data(run.qpn, arriving, now):
+                    self._device.foreign += len(run.packets)
+            for _, packet in arrivals.replies:
+                self._reply(packet, now)
+
+    def _reply(self, packet: Packet, now: int) -> None:
+        """An acknowledgement, a NAK or a congestion notification."""
+        carrier, aeth = self._carrier, packet.aeth
+        if packet.immediate is not None:
+            self._device.foreign += not carrier.on_note(packet.qpn, packet.immediate, now)
+        elif aeth is None:
+            carrier.on_cnp(packet.qpn, now)
+        elif (meaning := says(aeth.syndrome)) is Says.ARRIVED:
+            carrier.on_ack(packet.qpn, packet.psn, now, packet.becn)
+        elif meaning is Says.MISSING:
+            carrier.on_nak(packet.qpn, packet.psn, now)
+        elif meaning is Says.REFUSED:
+            carrier.on_refused(packet.qpn, REFUSALS[aeth.syndrome], now)
+
+    def _sleep(self, now: int, busy: bool) -> None:
+        """Tick while packets come and go, deaf in between; else wake for what arrives and what is due."""
+        if busy != self._ticking:
+            self._ticking = busy
+            tick = self._setup.tick_ns
+            self._next_tick_ns = (now // tick + 1) * tick + self._setup.offset_ns
+            if self._sleeper is None:
+                self._poll.modify(self._device.fileno(), 0 if busy else select.EPOLLIN)
+                if busy:
+                    self._ticker.start(self._next_tick_ns, tick)
+        if not busy:
+            due = [at for at in (self._carrier.next_ns(), self._begin_ns, self._next_progress_ns) if at is not None]
+            self._ticker.start(max(min(due), now + 1), 0)
+
+    def _progress(self, at_ns: int) -> Progress:
+        sent: Counter[int] = Counter()
+        received: Counter[int] = Counter()
+        for carrier in self._carriers:
+            for sender in carrier.senders:
+                sent[sender.pair.flow.id] += sender.requester.counters.packets
+            for receiver in carrier.receivers:
+                received[receiver.pair.flow.id] += receiver.inbox.bytes_ // self._setup.transport.path_mtu
+        return Progress(at_ns, sent, received)
+
+    def _finish(self, finish: Finish) -> None:
+        drain(self._ticker, self._setup.tick_ns, finish, self._drained)
+        self._records.close()
+        report = self._report()
+        self._device.close()
+        self._engine.say(report)
+
+    def _drained(self, _ticks: int) -> int | None:
+        """Take and answer what is still on its way; when that was, if there was anything."""
+        packets, now = self._device.packets, now_ns()
+        self._receive(now)
+        self._carrier.tick(now, now + self._setup.tick_ns)
+        self._device.flush()
+        return now if packets != self._device.packets or self._carrier.busy else None
+
+    def _report(self) -> JobWorkerReport:
+        device = self._device
+        senders = [sender for carrier in self._carriers for sender in carrier.senders]
+        receivers = [receiver for carrier in self._carriers for receiver in carrier.receivers]
+        return JobWorkerReport(
+            index=self._setup.index,
+            queue_pairs=tuple(sender.report() for sender in senders),
+            nics=nic_counters(senders, receivers),
+            socket_drops=device.drops(),
+            icrc_bad=device.damaged,
+            foreign=device.foreign,
+            errors=dict(device.socket_errors + device.refused()),
+            late_ticks=self._late_ticks,
+            cpu_s=time.process_time(),
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(serve(sys.argv[1:], JobSetup, Worker))

@@ -1,0 +1,1 @@
+"""Third-party traffic tools that bench compares with: iperf3, sockperf."""

@@ -1,0 +1,46 @@
+"""What is to be written in a tick: runs of packets, and packets that are complete already."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hpn.traffic.streams import wire
+from hpn.traffic.transport.requester import Run
+
+U64 = npt.NDArray[np.uint64]
+
+_NO_WORD = np.zeros(1, np.uint64)
+
+
+class Entry(NamedTuple):
+    """Packets to write: a run of one path or, with ``ready``, one packet that is complete."""
+
+    numbers: tuple[int, int, int, int, int, int, int, int, int]
+    """Path, PSN, index of the first in its message, count, packets and bytes of the message, immediate or -1, send
+    time, whether the last asks for an acknowledgement in any case."""
+
+    address: int
+    words: U64
+    ready: bytes = b""
+
+    @property
+    def packets(self) -> int:
+        """How many."""
+        return self.numbers[3]
+
+
+def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> Entry:
+    """A run as an entry: each of its packets with its word, all said to leave at ``sent_ns``."""
+    request = run.request
+    packets = -(-request.size_bytes // path_mtu)
+    immediate = -1 if request.immediate is None else request.immediate
+    place = (path, run.psn & wire.PSN_MASK, run.first, run.count, packets)
+    return Entry((*place, request.size_bytes, immediate, sent_ns, run.ack_last), request.address, words)
+
+
+def ready_entry(path: int, packet: bytes, path_mtu: int) -> Entry:
+    """One packet that is complete from its IP header on, such as a reply; for the rest it looks like a MIDDLE."""
+    return Entry((path, 0, 1, 1, 3, 3 * path_mtu, -1, 0, 0), 0, _NO_WORD, packet)

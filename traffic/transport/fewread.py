@@ -1,0 +1,105 @@
+"""A few received packets, read one at a time: numpy's fixed cost for a batch is that of some 25 packets here."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES
+from hpn.traffic.io.recvmmsg import Batch
+from hpn.traffic.streams import wire
+from hpn.traffic.transport.arrivals import Arrivals, ArrivedRun
+from hpn.traffic.transport.inbox import Packets
+from hpn.traffic.transport.packets import (
+    CE,
+    ECN_MASK,
+    PAD_MASK,
+    PAD_SHIFT,
+    WITH_IMMEDIATE,
+    WITH_RETH,
+    WRITES,
+    Packet,
+    extension_bytes,
+    icrc_seed,
+    is_intact,
+    parse,
+)
+
+_NUMBERS = struct.Struct(">II")  # the BTH's QPN and PSN, each with its flags
+_ADDRESS = struct.Struct(">Q")
+_IMMEDIATE = struct.Struct(">I")
+_QPN_BITS = 24
+_BEGINS = {int(opcode): BTH_BYTES + extension_bytes(opcode) for opcode in WRITES}
+_SOURCE_BYTES = 6
+
+_Write = tuple[int, int, int, int, int, int, bool, int]
+"""PSN with the acknowledgement request, opcode, payload bytes, word, address, immediate, marked, row."""
+
+
+class FewReader:
+    """Reads batches of any size, at a cost for each packet; ``incoming`` has one for large batches."""
+
+    def __init__(self, ips: Sequence[str]) -> None:
+        self._ips = tuple(ips)
+
+    def read(self, batch: Batch) -> Arrivals:
+        """Take a batch apart; its owners are indexes in ``ips``."""
+        found: dict[int, list[_Write]] = {}
+        replies: list[tuple[int, Packet]] = []
+        foreign = damaged = 0
+        sources = batch.sources.tobytes()
+        rows = batch.rows[: len(batch.lengths)] if batch.places is None else batch.rows[batch.places]
+        about = zip(rows, batch.lengths.tolist(), batch.owners.tolist(), batch.tos.tolist(), strict=True)
+        for row, (memory, length, owner, tos) in enumerate(about):
+            udp_payload = memory[:length].tobytes()
+            source, ip = sources[_SOURCE_BYTES * row : _SOURCE_BYTES * (row + 1)], self._ips[owner]
+            begin = _BEGINS.get(udp_payload[0]) if length else None
+            if begin is None:
+                packet = parse(udp_payload, source, ip)
+                if packet is None:
+                    foreign += 1
+                elif packet.intact:
+                    replies.append((row, packet))
+                else:
+                    damaged += 1
+                continue
+            end = length - ICRC_BYTES - (udp_payload[1] >> PAD_SHIFT & PAD_MASK) if length > 1 else 0
+            if begin > end:
+                foreign += 1
+            elif not is_intact(udp_payload, icrc_seed(source, ip, length - ICRC_BYTES)):
+                damaged += 1
+            else:
+                qpn, write = _read_write(udp_payload, begin, end, tos & ECN_MASK == CE, row)
+                found.setdefault(owner << _QPN_BITS | qpn, []).append(write)
+        return Arrivals(list(_runs(found)), replies, damaged, foreign)
+
+
+def _read_write(udp_payload: bytes, begin: int, end: int, marked: bool, row: int) -> tuple[int, _Write]:
+    """QPN and all else of an intact write with its payload from ``begin`` to ``end``."""
+    qpn, psn = _NUMBERS.unpack_from(udp_payload, 4)
+    opcode = udp_payload[0]
+    word = int.from_bytes(udp_payload[begin : min(begin + 8, end)], "little")
+    address = _ADDRESS.unpack_from(udp_payload, BTH_BYTES)[0] if opcode in WITH_RETH else 0
+    immediate = _IMMEDIATE.unpack_from(udp_payload, begin - IMMEDIATE_BYTES)[0] if opcode in WITH_IMMEDIATE else 0
+    return qpn & wire.QPN_MASK, (psn, opcode, end - begin, word, address, immediate, marked, row)
+
+
+def _runs(found: dict[int, list[_Write]]) -> Iterator[ArrivedRun]:
+    """By queue pair, then as they came, cut where PSNs are not consecutive."""
+    for key in sorted(found):
+        writes = found[key]
+        start = 0
+        for stop in range(1, len(writes) + 1):
+            if stop == len(writes) or (writes[stop][0] - writes[stop - 1][0]) & wire.PSN_MASK != 1:
+                yield _run(key, writes[start:stop])
+                start = stop
+
+
+def _run(key: int, writes: list[_Write]) -> ArrivedRun:
+    psns, opcodes, sizes, words, addresses, immediates, marks, rows = zip(*writes, strict=True)
+    packets = Packets(bytes(opcodes), sizes, np.array(words, np.uint64), addresses, immediates)
+    asked = any(psn & wire.ACK_REQUEST for psn in psns)
+    first = psns[0] & wire.PSN_MASK
+    return ArrivedRun(key >> _QPN_BITS, key & wire.QPN_MASK, first, asked, sum(marks), rows, packets)

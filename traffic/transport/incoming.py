@@ -1,0 +1,226 @@
+"""A large batch of received packets becomes runs and replies: full-size writes with numpy, all else one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES
+from hpn.traffic.io.recvmmsg import Batch
+from hpn.traffic.streams import wire
+from hpn.traffic.transport.arrivals import Arrivals, ArrivedRun
+from hpn.traffic.transport.fewread import FewReader
+from hpn.traffic.transport.icrc import EXTENSIONS, WriteIcrc
+from hpn.traffic.transport.inbox import Packets
+from hpn.traffic.transport.packets import (
+    CE,
+    ECN_MASK,
+    PAD_MASK,
+    PAD_SHIFT,
+    PAYLOAD_HEAD_BYTES,
+    WRITES,
+    Packet,
+    extension_bytes,
+    parse,
+    read_payload,
+)
+
+I64 = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+
+_SOURCE_BYTES = 6
+_HEAD_BYTES = 52  # no layout's head is longer; with the 4 bytes that rows are shifted by, a multiple of 8
+_TAIL_BYTES = EXTENSIONS[-1] + ICRC_BYTES  # what is behind the end of the payload of the shortest layout
+_RESERVED = 4  # offset of the byte that the ICRC leaves out
+_NEVER = 0xFFFFFFFF
+_FILL_WORD = np.uint64(int.from_bytes(bytes([wire.FILL] * 8), "little"))
+_BITS = 24  # of a PSN, and of a queue pair number
+_OTHER = len(EXTENSIONS)  # the layout of all that is no full-size write
+_SMALL = 14  # packets of a batch up to which one at a time is faster
+
+
+class _Layouts:
+    """Full-size writes as one table, so that those of all layouts are checked together.
+
+    A packet is looked at as its source, its head and its tail. A byte of them is part of what the ICRC covers (counted
+    from zero or, in the fill, from what it must be), or of the ICRC itself, or of neither, by its layout. The bytes of
+    the ICRC are looked up too, each as itself: then XOR over all is what the destination alone decides.
+    """
+
+    def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
+        icrc = WriteIcrc(path_mtu)
+        bytes_ = _SOURCE_BYTES + _HEAD_BYTES + _TAIL_BYTES
+        itself = [np.arange(256, dtype=np.uint32) << np.uint32(8 * k) for k in range(ICRC_BYTES)]
+        parts = [np.zeros(256, np.uint32), *itself]
+        self.offsets = np.zeros((_OTHER + 1, bytes_), np.intp)
+        for layout, extension in enumerate(EXTENSIONS):
+            table = icrc.received(extension).reshape(-1, 256).copy()
+            table[_SOURCE_BYTES + _RESERVED] = 0
+            head = _HEAD_BYTES - BTH_BYTES - extension  # of the payload, in the head
+            filled = icrc.filled([*range(PAYLOAD_HEAD_BYTES, head), *range(path_mtu - extension, path_mtu)])
+            tail = _SOURCE_BYTES + _HEAD_BYTES + extension
+            self.offsets[layout, :tail] = 256 * (len(parts) + np.arange(tail))
+            self.offsets[layout, tail : tail + ICRC_BYTES] = 256 * np.arange(1, ICRC_BYTES + 1)
+            parts += [*table, *filled]
+        self.table = np.concatenate(parts)
+        of_ips = [[icrc.of_destination(extension, ip) for ip in ips] for extension in EXTENSIONS]
+        self.destinations = np.array([*of_ips, [0] * len(ips)], np.uint32)
+        lengths = [BTH_BYTES + extension + path_mtu + ICRC_BYTES for extension in EXTENSIONS]
+        self.full_bytes = np.array([*lengths, _NEVER], np.uint32)
+        # By opcode and, in the byte above, the flags, as the two lie in memory.
+        self.of = np.full(1 << 16, _OTHER, np.uint8)
+        for flags in range(256):
+            if not flags & PAD_MASK << PAD_SHIFT:
+                for opcode in WRITES:
+                    self.of[flags << 8 | opcode] = EXTENSIONS.index(extension_bytes(opcode))
+
+
+class _Found:
+    """What is known of the packets of a batch while it is read; of a write only where it is intact."""
+
+    def __init__(self, seen: wire.U8, path_mtu: int) -> None:
+        self.opcode = seen[:, _SOURCE_BYTES]
+        self.numbers = _columns(seen, _SOURCE_BYTES + 4, ">u4", 2)  # QPN and PSN, each with its flags
+        self.word = _columns(seen, _SOURCE_BYTES + BTH_BYTES, "<u8", 1)[:, 0]
+        self.sizes = [path_mtu] * len(seen)
+        self.address = [0] * len(seen)
+        self.immediate = [0] * len(seen)
+        self.replies: list[tuple[int, Packet]] = []
+        self.foreign = 0
+
+
+class FrameReader:
+    """Reads packets with up to ``path_mtu`` bytes of payload, sent to ``ips``; rows must have ``row_bytes``.
+
+    A longer packet is cut to fit and so has a wrong ICRC. Of full-size packets the payload behind the first 16 bytes is
+    compared with our fill, which then stands for itself in the ICRC.
+    """
+
+    def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
+        self.row_bytes = BTH_BYTES + EXTENSIONS[-1] + path_mtu + ICRC_BYTES
+        self._path_mtu = path_mtu
+        self._ips = tuple(ips)
+        self._few = FewReader(ips)
+        self._layouts = _Layouts(path_mtu, ips)
+
+    def read(self, batch: Batch) -> Arrivals:
+        """Take a batch apart; its owners are indexes in ``ips``."""
+        if len(batch.lengths) <= _SMALL:
+            return self._few.read(batch)
+        which = slice(len(batch.lengths)) if batch.places is None else batch.places
+        head, tail = batch.rows[which, :_HEAD_BYTES], batch.rows[which, self.row_bytes - _TAIL_BYTES :]
+        seen = np.concatenate([batch.sources, head, tail], axis=1)
+        found = _Found(seen, self._path_mtu)
+        layout = self._layouts.of[_columns(seen, _SOURCE_BYTES, "<u2", 1)[:, 0]]
+        full = batch.lengths == self._layouts.full_bytes[layout]
+        intact = full & self._are_intact(layout, seen, batch.owners) & self._solid(batch, which)
+        for row in (~full | (layout != 0)).nonzero()[0].tolist():
+            if not full[row]:
+                intact[row] = self._read_one(row, batch, found)
+            elif intact[row]:
+                self._read_ends(row, EXTENSIONS[layout[row]], seen, found)
+        damaged = len(seen) - int(np.count_nonzero(intact)) - len(found.replies) - found.foreign
+        return Arrivals(_runs(batch, intact, found), found.replies, damaged, found.foreign)
+
+    def _are_intact(self, layout: wire.U8, seen: wire.U8, owners: Rows) -> npt.NDArray[np.bool_]:
+        """Whether the ICRC is right, what is left out of head and tail taken for the fill."""
+        of = self._layouts
+        icrc = np.bitwise_xor.reduce(of.table[of.offsets[layout] + seen], axis=1)
+        right: npt.NDArray[np.bool_] = icrc == of.destinations[layout, owners]
+        return right
+
+    def _solid(self, batch: Batch, which: Rows | slice) -> npt.NDArray[np.bool_] | np.bool_:
+        """Whether what lies between head and tail is the fill."""
+        last = len(batch.lengths) if isinstance(which, slice) else int(which[-1]) + 1
+        same = batch.rows[:last, _HEAD_BYTES : BTH_BYTES + self._path_mtu].view(np.uint64) == _FILL_WORD
+        if same.all():  # as always, but for damage; rows keep what they had behind a reply
+            return np.True_
+        solid: npt.NDArray[np.bool_] = same.all(axis=1)[which]
+        return solid
+
+    def _read_ends(self, row: int, extension: int, seen: wire.U8, found: _Found) -> None:
+        """What stands between BTH and payload of a first or last packet, and the word behind it."""
+        begin = _SOURCE_BYTES + BTH_BYTES
+        between = seen[row, begin : begin + extension + 8].tobytes()
+        found.word[row] = int.from_bytes(between[extension:], "little")
+        if extension >= 16:
+            found.address[row] = int.from_bytes(between[:8], "big")
+        if extension % 16:
+            found.immediate[row] = int.from_bytes(between[extension - 4 : extension], "big")
+
+    def _read_one(self, row: int, batch: Batch, found: _Found) -> bool:
+        """A reply, a write of any size, or neither; whether it is an intact write."""
+        place = row if batch.places is None else batch.places[row]
+        udp_payload = batch.rows[place, : batch.lengths[row]].tobytes()
+        packet = parse(udp_payload, batch.sources[row].tobytes(), self._ips[batch.owners[row]])
+        if packet is None:
+            found.foreign += 1
+        elif packet.intact and packet.opcode in WRITES:
+            found.sizes[row] = len(packet.payload)
+            found.word[row] = read_payload(packet.payload)[0]
+            found.address[row] = packet.reth.address if packet.reth else 0
+            found.immediate[row] = packet.immediate or 0
+            return True
+        elif packet.intact:
+            found.replies.append((row, packet))
+        return False
+
+
+def _columns(rows: wire.U8, at: int, kind: str, count: int) -> npt.NDArray[np.uint64]:
+    """``count`` numbers that stand from byte ``at`` on in each row."""
+    size = count * np.dtype(kind).itemsize
+    found: npt.NDArray[np.uint64] = np.ascontiguousarray(rows[:, at : at + size]).view(kind)
+    return found
+
+
+def _runs(batch: Batch, intact: npt.NDArray[np.bool_], found: _Found) -> list[ArrivedRun]:
+    """The intact writes: by queue pair, then as they came, cut where PSNs are not consecutive or begin again."""
+    rows = intact.nonzero()[0]
+    if not len(rows):
+        return []
+    numbers = found.numbers[rows].astype(np.int64)
+    pair = batch.owners[rows] << _BITS | numbers[:, 0] & wire.QPN_MASK
+    psn = numbers[:, 1]
+    place = pair << _BITS + 1 | psn & wire.PSN_MASK  # one bit more: the last PSN of a pair is not next to another's
+    step = place[1:] - place[:-1]
+    cut = step != 1
+    if (step < 0).any():
+        if (pair[1:] < pair[:-1]).any():
+            order = np.argsort(pair, kind="stable")
+            rows, psn, pair, place = rows[order], psn[order], pair[order], place[order]
+            step = place[1:] - place[:-1]
+        cut = (step != 1) & (step != -wire.PSN_MASK)  # the latter is from the last PSN to 0
+    stops = [at + 1 for at in cut.nonzero()[0].tolist()]
+    marks = batch.tos[rows] & ECN_MASK == CE
+    return list(_cut(rows, psn.tolist(), pair.tolist(), [*stops, len(rows)], marks, found))
+
+
+def _cut(
+    rows: Rows, psns: list[int], pairs: list[int], stops: list[int], marks: npt.NDArray[np.bool_], found: _Found
+) -> Iterator[ArrivedRun]:
+    """Runs that end before each of ``stops``."""
+    opcodes, words, places = found.opcode[rows].tobytes(), found.word[rows], rows.tolist()
+    marked = bool(marks.any())
+    start = 0
+    for stop in stops:
+        of, these = pairs[start], places[start:stop]
+        packets = Packets(
+            opcodes[start:stop],
+            _these(found.sizes, these),
+            words[start:stop],
+            _these(found.address, these),
+            _these(found.immediate, these),
+        )
+        asked = max(psns[start:stop]) >= wire.ACK_REQUEST
+        count = int(np.count_nonzero(marks[start:stop])) if marked else 0
+        psn = psns[start] & wire.PSN_MASK
+        yield ArrivedRun(of >> _BITS, of & wire.QPN_MASK, psn, asked, count, these, packets)
+        start = stop
+
+
+def _these(values: list[int], rows: list[int]) -> list[int]:
+    """Those of ``rows``, which rise; most runs came in one piece, of which a slice is the cheapest."""
+    first, last = rows[0], rows[-1]
+    return values[first : last + 1] if last - first == len(rows) - 1 else [values[row] for row in rows]

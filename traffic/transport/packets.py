@@ -1,0 +1,260 @@
+"""One RoCEv2 packet of a reliable connection at a time: RDMA WRITE, acknowledgement, CNP, as bytes and back.
+
+Layouts: IBTA vol. 1, 9.2 (BTH), 9.3.3 (RETH), 9.3.5 (AETH), 9.3.6 (ImmDt), annex A17 (RoCEv2, with A17.9.3 CNP).
+``outgoing`` and ``incoming`` do the same for whole batches; this module is plain, and what they are held against.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from socket import inet_aton, inet_ntoa
+from typing import NamedTuple
+
+from hpn.traffic.flows.flow import ROCE_PORT
+from hpn.traffic.flows.framing import AETH_BYTES, BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from hpn.traffic.streams import wire
+
+CNP_BYTES = 16
+PAYLOAD_HEAD_BYTES = 16
+"""What a payload begins with: the word of its packet (8 bytes) and its send time (8)."""
+
+R_KEY = 0x48504E31
+"""A host's memory is one region, so one key serves all of ours; who connects to another's memory is told its key."""
+
+ECN_MASK, ECT_0, CE = 0b11, 0b10, 0b11
+"""The two low bits of the TOS byte; of them: ECN-capable, and marked by a switch (RFC 3168)."""
+
+DSCP_SHIFT = 2
+"""The rest of that byte (RFC 2474)."""
+
+PAD_SHIFT, PAD_MASK = 4, 0x3
+_BECN = 1 << 30
+_RESERVED = 4  # offset of the byte that the ICRC leaves out
+_TTL = 64
+_DONT_FRAGMENT = 0x4000
+_BTH = struct.Struct(">BBHII")
+_RETH = struct.Struct(">QII")
+_WORD = struct.Struct(">I")
+_PAYLOAD = struct.Struct("<Qq")
+_IP_UDP = struct.Struct(">BBHHHBBH4s4sHHHH")
+
+
+class Opcode(IntEnum):
+    """The first byte of a BTH."""
+
+    WRITE_FIRST = 0x06
+    WRITE_MIDDLE = 0x07
+    WRITE_LAST = 0x08
+    WRITE_LAST_IMMEDIATE = 0x09
+    WRITE_ONLY = 0x0A
+    WRITE_ONLY_IMMEDIATE = 0x0B
+    ACKNOWLEDGE = wire.RC_ACKNOWLEDGE
+    UC_SEND_ONLY_IMMEDIATE = 0x25
+    CNP = 0x81
+
+    __hash__ = int.__hash__  # Enum's own is Python, and costs as much as the look-up
+
+
+WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP}
+WITH_RETH = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE})
+WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE, Opcode.UC_SEND_ONLY_IMMEDIATE})
+
+
+def extension_bytes(opcode: Opcode) -> int:
+    """How much stands between the BTH and the payload."""
+    if opcode is Opcode.ACKNOWLEDGE:
+        return AETH_BYTES
+    return (opcode in WITH_RETH) * RETH_BYTES + (opcode in WITH_IMMEDIATE) * IMMEDIATE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What all packets that a queue pair sends on one path have in common."""
+
+    src_ip: str
+    dst_ip: str
+    sport: int
+    qpn: int  # the receiving queue pair's
+    tos: int = ECT_0  # DSCP and ECN
+    r_key: int = R_KEY  # of the memory that the receiving queue pair writes to
+
+
+class Reth(NamedTuple):
+    """Where a message goes in the other end's memory."""
+
+    address: int  # 64 bit
+    size_bytes: int  # of the message
+
+
+class Aeth(NamedTuple):
+    """What an acknowledgement says."""
+
+    syndrome: int
+    msn: int
+
+
+class Packet(NamedTuple):
+    """A packet as read from the wire."""
+
+    opcode: Opcode
+    qpn: int
+    psn: int
+    ack_requested: bool
+    payload: bytes  # without pad
+    reth: Reth | None
+    immediate: int | None
+    aeth: Aeth | None
+    intact: bool  # the ICRC is right; if not, nothing else here can be relied on
+    becn: bool = False  # what its sender got came with congestion marks
+
+
+def opcode_of(index: int, total: int, immediate: int | None) -> Opcode:
+    """The opcode of packet ``index`` (from 0) of a message of ``total`` packets."""
+    first, last = index == 0, index == total - 1
+    if not last:
+        return Opcode.WRITE_FIRST if first else Opcode.WRITE_MIDDLE
+    if immediate is None:
+        return Opcode.WRITE_ONLY if first else Opcode.WRITE_LAST
+    return Opcode.WRITE_ONLY_IMMEDIATE if first else Opcode.WRITE_LAST_IMMEDIATE
+
+
+def pack_payload(word: int, sent_ns: int, size: int) -> bytes:
+    """A payload of ``size`` bytes: ``word`` and ``sent_ns`` in little endian, then fill; cut off where it ends."""
+    head = _PAYLOAD.pack(word, sent_ns)[:size]
+    return head + bytes([wire.FILL]) * (size - len(head))
+
+
+def read_payload(payload: bytes) -> tuple[int, int]:
+    """Word and send time of a payload; a word cut off is its low bytes, a send time cut off is 0."""
+    word = int.from_bytes(payload[:8], "little")
+    whole = len(payload) >= PAYLOAD_HEAD_BYTES
+    return word, int.from_bytes(payload[8:PAYLOAD_HEAD_BYTES], "little", signed=True) if whole else 0
+
+
+def pack_write(
+    to: Envelope,
+    opcode: Opcode,
+    psn: int,
+    payload: bytes,
+    *,
+    ack_requested: bool,
+    reth: Reth | None = None,
+    immediate: int | None = None,
+) -> bytes:
+    """UDP payload of one packet of an RDMA WRITE, from the BTH to the ICRC; its IP packet must carry id 0 and DF.
+
+    ``reth`` and ``immediate`` are given where ``opcode`` has room for them. ValueError if not.
+    """
+    if (reth is not None) != (opcode in WITH_RETH) or (immediate is not None) != (opcode in WITH_IMMEDIATE):
+        raise ValueError(f"{opcode.name} with RETH {reth} and immediate {immediate}")
+    pad = -len(payload) & PAD_MASK
+    body = _bth(opcode, to.qpn, psn, pad=pad, ack_requested=ack_requested)
+    if reth is not None:
+        body += _RETH.pack(reth.address, to.r_key, reth.size_bytes)
+    if immediate is not None:
+        body += _WORD.pack(immediate)
+    return _closed(to, body + payload + bytes(pad))
+
+
+def pack_ack(to: Envelope, psn: int, syndrome: int, msn: int, *, becn: bool = False) -> bytes:
+    """UDP payload of an acknowledgement or NAK (``syndrome``) of ``psn``, with the messages completed so far.
+
+    ``becn``: what it acknowledges came with congestion marks.
+    """
+    body = _bth(Opcode.ACKNOWLEDGE, to.qpn, psn, marks=becn * _BECN)
+    return _closed(to, body + _WORD.pack(syndrome << 24 | msn & wire.PSN_MASK))
+
+
+def pack_cnp(to: Envelope) -> bytes:
+    """UDP payload of a congestion notification to a queue pair whose packets arrived marked: BECN and 16 zero bytes."""
+    return _closed(to, _bth(Opcode.CNP, to.qpn, 0, marks=_BECN) + bytes(CNP_BYTES))
+
+
+def pack_note(to: Envelope, psn: int, immediate: int) -> bytes:
+    """UDP payload of a message of an unreliable connection that is nothing but its immediate."""
+    return _closed(to, _bth(Opcode.UC_SEND_ONLY_IMMEDIATE, to.qpn, psn) + _WORD.pack(immediate))
+
+
+def pack_ip(to: Envelope, udp_payload: bytes) -> bytes:
+    """The IP packet around a UDP payload for a raw socket, which fills in the IP checksum.
+
+    IP id 0 and DF as the ICRC has them; UDP checksum 0, that is none: the ICRC protects all that matters.
+    """
+    return _ip_udp(to.src_ip, to.dst_ip, to.sport, to.tos, 8 + len(udp_payload)) + udp_payload
+
+
+@lru_cache(maxsize=4096)  # there are few paths, and replies have one size
+def _ip_udp(src_ip: str, dst_ip: str, sport: int, tos: int, udp_bytes: int) -> bytes:
+    return _IP_UDP.pack(
+        *(0x45, tos, 20 + udp_bytes, 0, _DONT_FRAGMENT, _TTL, 17, 0),
+        *(inet_aton(src_ip), inet_aton(dst_ip)),
+        *(sport, ROCE_PORT, udp_bytes, 0),
+    )
+
+
+def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
+    """The packet in a UDP payload; None when it is too short for what it says it is, or of no kind known here.
+
+    ``source``: UDP source port (2 bytes) and IPv4 source address (4), as on the wire.
+    """
+    opcode = _OPCODES.get(udp_payload[0]) if len(udp_payload) >= BTH_BYTES + ICRC_BYTES else None
+    if opcode is None:
+        return None
+    _, flags, _, qpn, psn = _BTH.unpack_from(udp_payload)
+    begin = BTH_BYTES + _EXTENSION_BYTES[opcode]
+    end = len(udp_payload) - ICRC_BYTES - (flags >> PAD_SHIFT & PAD_MASK)
+    if begin > end:
+        return None
+    return Packet(
+        opcode,
+        qpn & wire.QPN_MASK,
+        psn & wire.PSN_MASK,
+        bool(psn & wire.ACK_REQUEST),
+        udp_payload[begin:end],
+        _read_reth(udp_payload) if opcode in WITH_RETH else None,
+        _WORD.unpack_from(udp_payload, begin - IMMEDIATE_BYTES)[0] if opcode in WITH_IMMEDIATE else None,
+        _read_aeth(udp_payload) if opcode is Opcode.ACKNOWLEDGE else None,
+        is_intact(udp_payload, icrc_seed(source, dst_ip, len(udp_payload) - ICRC_BYTES)),
+        bool(qpn & _BECN),
+    )
+
+
+@lru_cache(maxsize=4096)
+def icrc_seed(source: bytes, dst_ip: str, body_bytes: int) -> int:
+    """The CRC of what the ICRC covers in front of the BTH; ``source`` as in ``parse``, the rest as in ``wire``."""
+    sport = int.from_bytes(source[:2], "big")
+    return zlib.crc32(wire.pseudo_header(inet_ntoa(source[2:]), dst_ip, sport, 0, body_bytes))
+
+
+def is_intact(udp_payload: bytes, seed: int) -> bool:
+    """Whether a UDP payload, no shorter than BTH and ICRC, ends with the ICRC that belongs there."""
+    crc = zlib.crc32(udp_payload[:_RESERVED] + b"\xff", seed)
+    crc = zlib.crc32(memoryview(udp_payload)[_RESERVED + 1 : -ICRC_BYTES], crc)
+    return crc == int.from_bytes(udp_payload[-ICRC_BYTES:], "little")
+
+
+_OPCODES = {int(opcode): opcode for opcode in Opcode}
+_EXTENSION_BYTES = {opcode: extension_bytes(opcode) for opcode in Opcode}
+
+
+def _bth(opcode: Opcode, qpn: int, psn: int, *, pad: int = 0, ack_requested: bool = False, marks: int = 0) -> bytes:
+    flags = wire.BTH_FLAGS | pad << PAD_SHIFT
+    return _BTH.pack(opcode, flags, wire.P_KEY, marks | qpn, ack_requested * wire.ACK_REQUEST | psn & wire.PSN_MASK)
+
+
+def _closed(to: Envelope, body: bytes) -> bytes:
+    return body + wire.icrc(to.src_ip, to.dst_ip, to.sport, 0, body).to_bytes(ICRC_BYTES, "little")
+
+
+def _read_reth(udp_payload: bytes) -> Reth:
+    address, _, size_bytes = _RETH.unpack_from(udp_payload, BTH_BYTES)
+    return Reth(address, size_bytes)
+
+
+def _read_aeth(udp_payload: bytes) -> Aeth:
+    (word,) = _WORD.unpack_from(udp_payload, BTH_BYTES)
+    return Aeth(word >> 24, word & wire.PSN_MASK)

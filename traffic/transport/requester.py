@@ -1,0 +1,226 @@
+"""The sending end of a reliable connection. PURE: no sockets, time is an argument (CLOCK_MONOTONIC, ns).
+
+IBTA vol. 1, 9.7.5 and 9.7.6. A message costs the same whatever its size: packets exist as runs of PSNs only.
+
+The retry timer runs from when the oldest unacknowledged packet left last, or from the last progress. While that packet
+waits to be sent again (a paced sender has its turn later) no try has begun and the timer stands.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+from operator import attrgetter
+
+from hpn.traffic.streams.qp import QpState
+from hpn.traffic.transport.counters import RequesterCounters
+from hpn.traffic.transport.ranges import Ranges, absolute
+from hpn.traffic.transport.recovery import gaps
+from hpn.traffic.transport.work import Completion, Status, Transport, WorkRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive packets of one message that are to be sent now.
+
+    ``first`` is the index of the first in its message, ``psn`` its absolute number (the wire carries ``psn &
+    0xFFFFFF``); ``again``: they were sent before. ``ack_last``: the last of them asks for an acknowledgement even where
+    it is not that packet's turn, because nothing may follow: it is sent again, or fills the window.
+    """
+
+    request: WorkRequest
+    first: int
+    count: int
+    psn: int
+    again: bool
+    ack_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    request: WorkRequest
+    start: int  # absolute PSNs, the last one excluded
+    stop: int
+    posted_ns: int
+
+
+_MESSAGE_START = attrgetter("start")
+
+
+class Requester:
+    """What was posted, sent and acknowledged; what is to be sent next; when to try again and when to give up."""
+
+    def __init__(self, transport: Transport, first_psn: int = 0) -> None:
+        self._transport = transport
+        self.state = QpState.READY
+        self.outstanding_bytes = 0  # posted and not completed
+        self._messages: deque[_Message] = deque()  # posted and not completed
+        self._acknowledged = self._sent = self._posted = first_psn  # absolute; all below is
+        self._again = Ranges()  # sent, and to be sent once more
+        self._timer_ns = 0  # when the present try began
+        self._tries = 0  # expiries since the last progress
+        self._wait_ns = transport.timer.wait_ns(0)  # of the present try
+        self._gaps = gaps(transport.recovery)
+        self._packets = self._packets_again = self._timeouts = self._naks = 0
+        self._ended = dict.fromkeys(Status, 0)
+
+    @property
+    def sendable(self) -> bool:
+        """Something may be sent now."""
+        return bool(self._again) or self._sent < self._limit()
+
+    @property
+    def counters(self) -> RequesterCounters:
+        """What was counted so far."""
+        exceeded, invalid = self._ended[Status.RETRY_EXCEEDED], self._ended[Status.INVALID_REQUEST]
+        flushed = self._ended[Status.FLUSHED]
+        return RequesterCounters(
+            packets=self._packets,
+            packets_again=self._packets_again,
+            local_ack_timeout_err=self._timeouts,
+            packet_seq_err=self._naks,
+            req_transport_retries_exceeded=exceeded,
+            req_remote_invalid_request=invalid,
+            req_cqe_error=sum(self._ended.values()) - self._ended[Status.SUCCESS],
+            req_cqe_flush_error=flushed,
+        )
+
+    def progress(self) -> int:
+        """The absolute PSN below which everything is acknowledged."""
+        return self._acknowledged
+
+    def post(self, request: WorkRequest, now_ns: int) -> None:
+        """Take a work request. ValueError when the queue pair is not ready: it was told of its end before."""
+        if self.state is not QpState.READY:
+            raise ValueError(f"work request {request.id} posted to a queue pair in state {self.state}")
+        start = self._posted
+        self._posted += self._transport.packets(request.size_bytes)
+        self._messages.append(_Message(request, start, self._posted, now_ns))
+        self.outstanding_bytes += request.size_bytes
+
+    def take(self, most_packets: int, now_ns: int) -> list[Run]:
+        """What is sent now, ``most_packets`` at most: first what is missing there, then what is new."""
+        runs: list[Run] = []
+        while self._again and most_packets > 0:
+            start, stop = self._again.first
+            runs.append(self._run(start, min(stop, start + most_packets), now_ns, again=True))
+            most_packets -= runs[-1].count
+            self._again.trim(start + runs[-1].count)
+            self._packets_again += runs[-1].count
+        limit = min(self._limit(), self._sent + most_packets)
+        while self._sent < limit:
+            runs.append(self._run(self._sent, limit, now_ns, again=False))
+            self._sent += runs[-1].count
+        self._packets += sum([run.count for run in runs])
+        return runs
+
+    def on_ack(self, psn24: int, now_ns: int) -> list[Completion]:
+        """An acknowledgement of everything up to ``psn24``; one that is old, or of what was never sent, is nothing."""
+        return self._progress(absolute(psn24 + 1, self._acknowledged), now_ns)
+
+    def on_nak(self, psn24: int, now_ns: int) -> list[Completion]:
+        """The other end misses ``psn24``.
+
+        Go-back-N: it has all before it and needs it and all behind it. Selective repeat: it needs this packet, and
+        nothing is said of others. A NAK that was acted upon is a duplicate of the network's: the other end sends one a
+        packet.
+        """
+        if self.state is not QpState.READY:
+            return []
+        self._naks += 1
+        missing = absolute(psn24, self._acknowledged)
+        completions = self._progress(missing, now_ns) if self._gaps.nak_acknowledges else []
+        if self._acknowledged <= missing < self._sent:
+            self._gaps.on_nak(missing, self._sent, self._again)
+        return completions
+
+    def on_refused(self, why: Status, now_ns: int) -> list[Completion]:
+        """The other end refuses a request for good: the queue pair errors, nothing is tried again."""
+        return self._fail(why, now_ns)
+
+    def deadline_ns(self) -> int | None:
+        """When ``on_timer`` is due; None while nothing is waited for."""
+        if self._acknowledged == self._sent or self.state is not QpState.READY:
+            return None
+        if self._again and self._again.first[0] == self._acknowledged:
+            return None
+        return self._timer_ns + self._wait_ns
+
+    def on_timer(self, now_ns: int) -> list[Completion]:
+        """Let time pass: at the deadline something is to be sent again, or all has been tried.
+
+        Then the queue pair errors: the oldest work request ends as retry exceeded and all others are flushed.
+        """
+        deadline = self.deadline_ns()
+        if deadline is None or now_ns < deadline:
+            return []
+        if self._tries >= self._transport.timer.retries(self._transport.retry_count):
+            return self._fail(Status.RETRY_EXCEEDED, now_ns)
+        self._try(self._tries + 1)
+        self._timeouts += 1
+        self._gaps.on_timeout(self._acknowledged, self._sent, self._again)
+        return []
+
+    def close(self, now_ns: int) -> list[Completion]:
+        """Its owner gives it up: everything outstanding is flushed. An error stays one."""
+        if self.state is not QpState.READY:
+            return []
+        self.state = QpState.CLOSED
+        return self._end(Status.FLUSHED, now_ns)
+
+    def _limit(self) -> int:
+        """The PSN before which all may be sent."""
+        return min(self._posted, self._acknowledged + self._transport.window_packets)
+
+    def _run(self, start: int, stop: int, now_ns: int, again: bool) -> Run:
+        """Packets from ``start``, up to ``stop`` or their message's end; the timer starts when the oldest leaves."""
+        message = self._messages[bisect_right(self._messages, start, key=_MESSAGE_START) - 1]
+        stop = min(stop, message.stop)
+        if start == self._acknowledged:
+            self._timer_ns = now_ns
+        last = again or stop == self._acknowledged + self._transport.window_packets
+        return Run(message.request, start - message.start, stop - start, start, again, last)
+
+    def _try(self, tries: int) -> None:
+        """That many expiries since the last progress."""
+        self._tries = tries
+        self._wait_ns = self._transport.timer.wait_ns(tries)
+
+    def _progress(self, acknowledged: int, now_ns: int) -> list[Completion]:
+        """All below ``acknowledged`` is there: the messages that are complete with it."""
+        if self.state is not QpState.READY or not self._acknowledged < acknowledged <= self._sent:
+            return []
+        self._acknowledged = acknowledged
+        self._timer_ns = now_ns
+        if self._tries:
+            self._try(0)
+        if self._again:
+            self._again.trim(acknowledged)
+        self._gaps.on_progress(acknowledged, self._again)
+        completions = []
+        while self._messages and self._messages[0].stop <= acknowledged:
+            completions.append(self._complete(Status.SUCCESS, now_ns))
+        return completions
+
+    def _fail(self, status: Status, now_ns: int) -> list[Completion]:
+        if self.state is not QpState.READY:
+            return []
+        self.state = QpState.ERROR
+        return self._end(status, now_ns)
+
+    def _end(self, status: Status, now_ns: int) -> list[Completion]:
+        """Nothing is sent any more; the oldest work request ends with ``status``, all others are flushed."""
+        self._again = Ranges()
+        completions = []
+        while self._messages:
+            completions.append(self._complete(status, now_ns))
+            status = Status.FLUSHED
+        self._posted = self._sent
+        return completions
+
+    def _complete(self, status: Status, now_ns: int) -> Completion:
+        message = self._messages.popleft()
+        self._ended[status] += 1
+        self.outstanding_bytes -= message.request.size_bytes
+        return Completion(message.request, status, message.posted_ns, now_ns)

@@ -1,0 +1,83 @@
+"""What is asked of a queue pair and what it answers: work requests, completions, and how it was connected. PURE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hpn.traffic.transport.timers import RETRY_TIMERS, RetryTimer
+
+NCCL_TIMER = RETRY_TIMERS["ib"].make(20)
+"""NCCL_IB_TIMEOUT of NCCL 2.30; older ones have 18 or 14."""
+
+NCCL_RETRY_COUNT = 7
+"""NCCL_IB_RETRY_CNT."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRequest:
+    """An RDMA WRITE of ``size_bytes`` (1 to 2^31) to a remote virtual ``address``, with a 32-bit immediate if any.
+
+    ``id`` is unique on its queue pair and rises.
+    """
+
+    id: int
+    size_bytes: int
+    address: int
+    immediate: int | None = None
+
+
+class Status(StrEnum):
+    """How a work request ended (ibv_wc_status)."""
+
+    SUCCESS = "success"
+    RETRY_EXCEEDED = "retry-exceeded"
+    INVALID_REQUEST = "remote-invalid-request"
+    ACCESS_ERROR = "remote-access-error"
+    OPERATION_ERROR = "remote-operational-error"
+    FLUSHED = "flushed"
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The end of a work request: every one that was posted has exactly one, in the order of posting."""
+
+    request: WorkRequest
+    status: Status
+    posted_ns: int
+    completed_ns: int
+
+
+class Recovery(StrEnum):
+    """What is sent again when a packet is missing: it and all behind it, or it alone."""
+
+    GO_BACK_N = "go-back-n"
+    SELECTIVE_REPEAT = "selective-repeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """How a queue pair is connected; both ends know it.
+
+    ``window_packets`` are in flight at most (fewer than 2^23). Every ``ack_every``-th packet of a message and its last
+    ask for an acknowledgement. ``reorder_packets``: with selective repeat a packet counts as missing when one more than
+    so many behind it has arrived; 0 where one queue pair's packets take one path, more where they are sprayed over
+    several (RFC 8985 has the idea for TCP). What fewer are behind of is found by the retry timer.
+    """
+
+    path_mtu: int = 4096
+    recovery: Recovery = Recovery.GO_BACK_N
+    timer: RetryTimer = NCCL_TIMER
+    retry_count: int = NCCL_RETRY_COUNT
+    window_packets: int = 256
+    ack_every: int = 16
+    reorder_packets: int = 0
+
+    @property
+    def patience_ns(self) -> int:
+        """Nanoseconds without progress after which a requester gives up."""
+        return self.timer.patience_ns(self.retry_count)
+
+    def packets(self, size_bytes: int) -> int:
+        """How many packets a message of that size has."""
+        return -(-size_bytes // self.path_mtu)

@@ -1,0 +1,220 @@
+"""Runs of packets become rows in memory: headers, words, send times and ICRCs of a whole tick, written with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from socket import inet_aton
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, RETH_BYTES, ip_bytes
+from hpn.traffic.io.mmsg import SOCKADDR_BYTES
+from hpn.traffic.io.sendmmsg import HEAD_BYTES, PacketRows, sockaddr
+from hpn.traffic.streams import wire
+from hpn.traffic.transport.entries import Entry
+from hpn.traffic.transport.fewwrite import FewWriter
+from hpn.traffic.transport.icrc import EXTENSIONS, Places, WriteIcrc
+from hpn.traffic.transport.packets import (
+    PAYLOAD_HEAD_BYTES,
+    WITH_RETH,
+    WRITES,
+    Envelope,
+    Opcode,
+    extension_bytes,
+    opcode_of,
+    pack_ip,
+)
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+_COMMON = IP_UDP_BYTES + BTH_BYTES  # what every head begins with
+_IP_BYTES, _PSN_AT = 20, 8  # the latter after UDP
+_VARYING = np.dtype([("psn", ">u4"), ("word", "<u8"), ("sent_ns", "<i8")])
+"""What varies among the packets of a path that are neither first nor last; in their heads it stands in one piece."""
+_VARYING_AT = slice(_COMMON - 4, _COMMON + PAYLOAD_HEAD_BYTES)
+_LENGTHS = np.dtype(
+    {"names": ["ip", "udp", "opcode"], "formats": [">u2", ">u2", "u1"], "offsets": [2, 24, 28], "itemsize": HEAD_BYTES}
+)
+_EXTENSION = np.dtype([("address", ">u8"), ("key", ">u4"), ("size", ">u4"), ("immediate", ">u4")])  # RETH, ImmDt
+_SMALL, _FEW = 12, 6  # packets of a tick, and ends of a kind, up to which one at a time is faster
+_PATH, _PSN, _COUNT, _SIZE, _IMMEDIATE, _SENT = 0, 1, 3, 5, 6, 7  # places in the numbers of an entry
+
+
+_ASK = wire.ACK_REQUEST >> 24  # in the first byte of the word that holds the PSN
+
+
+class _End(NamedTuple):
+    """The first or last packet of a message: its row, and where it is in a run."""
+
+    row: int
+    entry: Entry
+    offset: int
+
+
+class FrameWriter:
+    """Fills ``rows`` for packets of one path MTU on paths that it knows."""
+
+    def __init__(self, rows: PacketRows, path_mtu: int) -> None:
+        self.envelopes: list[Envelope] = []
+        self._path_mtu = path_mtu
+        self._rows = rows
+        self._icrcs = rows.tails.view("<u4")[:, 0]
+        self._sizes = rows.heads.view(_LENGTHS)[:, 0]
+        self._counting = np.arange(rows.capacity)
+        self._ack_every: list[int] = []
+        self._heads = np.zeros((16, _COMMON), np.uint8)  # of the paths, as of a middle packet
+        self._names = np.zeros((16, SOCKADDR_BYTES), np.uint8)
+        self._path_icrcs = np.zeros((16, len(EXTENSIONS)), np.uint32)
+        self._middle_icrcs = np.zeros(16, np.uint32)  # of the paths, what does not vary among their middle packets
+        self._icrc = WriteIcrc(path_mtu)
+        self._few = FewWriter(rows, path_mtu)
+        self._offsets = {extension: self._offsets_of(extension) for extension in EXTENSIONS}
+        self._opcode_icrcs = {
+            opcode: self._icrc.of_columns(extension_bytes(opcode), 0, np.array([[opcode]], np.uint8))[0]
+            for opcode in WRITES
+        }
+
+    def _offsets_of(self, extension: int) -> Places:
+        """Where the table has what ``_VARYING`` changes."""
+        payload = self._icrc.offsets(extension, BTH_BYTES + extension, PAYLOAD_HEAD_BYTES)
+        return np.concatenate([self._icrc.offsets(extension, _PSN_AT, 4), payload])
+
+    def open_path(self, envelope: Envelope, ack_every: int) -> int:
+        """Know a path; its number. Every ``ack_every``-th packet of a message, and its last, asks for an answer."""
+        path = len(self.envelopes)
+        if path == len(self._heads):
+            self._heads, self._names, self._path_icrcs, self._middle_icrcs = (
+                np.concatenate([table, np.zeros_like(table)])
+                for table in (self._heads, self._names, self._path_icrcs, self._middle_icrcs)
+            )
+        self.envelopes.append(envelope)
+        self._ack_every.append(ack_every)
+        self.move_path(path, envelope)
+        return path
+
+    def move_path(self, path: int, envelope: Envelope) -> None:
+        """What is written for ``path`` from now on has another envelope."""
+        self.envelopes[path] = envelope
+        self._few.set_path(path, envelope, self._ack_every[path])
+        qpn, pkey = envelope.qpn.to_bytes(3, "big"), wire.P_KEY.to_bytes(2, "big")
+        bth = bytes([Opcode.WRITE_MIDDLE, wire.BTH_FLAGS, *pkey, 0, *qpn, *bytes(4)])
+        whole = pack_ip(envelope, bth + bytes(self._path_mtu + ICRC_BYTES))
+        self._heads[path] = np.frombuffer(whole[:_COMMON], np.uint8)
+        self._names[path] = sockaddr(envelope.dst_ip)
+        headers = np.frombuffer(b"\0" + bth[1:], np.uint8).reshape(1, BTH_BYTES)
+        source = np.frombuffer(envelope.sport.to_bytes(2, "big") + inet_aton(envelope.src_ip), np.uint8).reshape(1, 6)
+        for layout, extension in enumerate(EXTENSIONS):
+            varying = self._icrc.of_columns(extension, 0, headers) ^ self._icrc.of_sources(extension, source)
+            self._path_icrcs[path, layout] = varying[0] ^ self._icrc.of_destination(extension, envelope.dst_ip)
+        self._middle_icrcs[path] = self._path_icrcs[path, 0] ^ self._opcode_icrcs[Opcode.WRITE_MIDDLE]
+
+    def acknowledgement(self, path: int, psn: int, syndrome: int, msn: int) -> bytes:
+        """An acknowledgement or NAK of ``psn``, without BECN, as an IP packet; ``psn`` and ``msn`` of 24 bits."""
+        return self._few.acknowledgement(path, psn, syndrome, msn)
+
+    def write(self, first: int, entries: Sequence[Entry]) -> int:
+        """Fill rows from ``first`` on with at least one entry; the row behind the last."""
+        if sum(entry.packets for entry in entries) <= _SMALL:
+            return self._few.write(first, entries)
+        asking: list[int] = []
+        ends: dict[Opcode, list[_End]] = {}
+        row = first
+        for entry in entries:
+            if not entry.ready:
+                asking += self._asking(row, entry)
+                self._note_ends(row, entry, ends)
+            row += entry.packets
+        self._write_middles(slice(first, row), entries, asking)
+        for opcode, found in ends.items():
+            self._write_ends(opcode, found)
+        row = first
+        for entry in entries:
+            if entry.ready:
+                self._rows.place(row, entry.ready)
+            row += entry.packets
+        return row
+
+    def _asking(self, row: int, entry: Entry) -> Sequence[int]:
+        """The rows of a run whose packets ask for an acknowledgement, apart from the last of a message."""
+        path, _, first, count, _, _, _, _, ack_last = entry.numbers
+        every = self._ack_every[path]
+        asking: Sequence[int] = range(row + (-1 - first) % every, row + count, every)
+        return [*asking, row + count - 1] if ack_last else asking
+
+    def _note_ends(self, row: int, entry: Entry, ends: dict[Opcode, list[_End]]) -> None:
+        """The first and the last packet of a message, where a run, from ``row`` on, has them, by opcode."""
+        _, _, first, count, total, _, immediate, _, _ = entry.numbers
+        if first == 0 and total > 1:
+            ends.setdefault(Opcode.WRITE_FIRST, []).append(_End(row, entry, 0))
+        if first + count == total:
+            opcode = opcode_of(total - 1, total, None if immediate < 0 else immediate)
+            ends.setdefault(opcode, []).append(_End(row + count - 1, entry, count - 1))
+
+    def _write_middles(self, rows: slice, entries: Sequence[Entry], asking: Sequence[int]) -> None:
+        """All packets as if none were the first or last of its message."""
+        runs = np.array([entry.numbers for entry in entries], np.int64)
+        counts = runs[:, _COUNT]
+        runs[:, _PSN] -= np.cumsum(counts) - counts  # less the place of the first
+        path, psn, sent_ns = runs[:, (_PATH, _PSN, _SENT)].repeat(counts, axis=0).T
+        varying = np.empty(len(path), _VARYING)
+        varying["psn"] = psn + self._counting[: len(path)] & wire.PSN_MASK
+        varying["word"] = np.concatenate([entry.words for entry in entries])
+        varying["sent_ns"] = sent_ns
+        raw = varying.view(np.uint8).reshape(len(varying), -1)
+        if asking:
+            raw[np.array(asking) - rows.start, 0] = _ASK
+        heads = self._rows.heads[rows]
+        heads[:, :_COMMON] = self._heads[path]
+        heads[:, _VARYING_AT] = raw
+        self._rows.names[rows] = self._names[path]
+        self._icrcs[rows] = self._middle_icrcs[path] ^ self._icrc.of_offsets(self._offsets[0], raw)
+        head = _COMMON + PAYLOAD_HEAD_BYTES
+        self._rows.lengths[rows] = head, self._path_mtu - PAYLOAD_HEAD_BYTES, ICRC_BYTES
+
+    def _write_ends(self, opcode: Opcode, ends: Sequence[_End]) -> None:
+        """First or last packets of messages, whose rows are those of middle packets so far."""
+        is_last = opcode is not Opcode.WRITE_FIRST
+        full = [end for end in ends if not (is_last and end.entry.numbers[_SIZE] % self._path_mtu)]
+        if len(full) <= _FEW:
+            full = []
+        else:
+            self._write_full(opcode, full)
+        if len(full) < len(ends):
+            written = {end.row for end in full}
+            for row, entry, offset in ends:
+                if row not in written:
+                    self._few.write_part(row - offset, entry, offset, offset + 1)
+
+    def _write_full(self, opcode: Opcode, ends: Sequence[_End]) -> None:
+        """Packets with a full payload: another opcode, and RETH and immediate in front of the payload."""
+        extension, heads = extension_bytes(opcode), self._rows.heads
+        start = _COMMON + extension
+        rows = np.array([end.row for end in ends])
+        if opcode is not Opcode.WRITE_FIRST:
+            heads[rows, _VARYING_AT.start] |= _ASK
+        raw = heads[rows, _VARYING_AT]
+        between = self._extensions(opcode, ends)
+        heads[rows, _COMMON:start] = between
+        heads[rows, start : start + PAYLOAD_HEAD_BYTES] = raw[:, 4:]
+        sizes = self._sizes
+        sizes["ip"][rows] = ip_bytes(self._path_mtu) + extension
+        sizes["udp"][rows] = ip_bytes(self._path_mtu) - _IP_BYTES + extension
+        sizes["opcode"][rows] = opcode
+        self._rows.lengths[rows, 0] = start + PAYLOAD_HEAD_BYTES
+        path = [end.entry.numbers[_PATH] for end in ends]
+        constant = self._path_icrcs[path, EXTENSIONS.index(extension)] ^ self._opcode_icrcs[opcode]
+        varying = self._icrc.of_offsets(self._offsets[extension], raw)
+        self._icrcs[rows] = constant ^ varying ^ self._icrc.of_columns(extension, BTH_BYTES, between)
+
+    def _extensions(self, opcode: Opcode, ends: Sequence[_End]) -> wire.U8:
+        """What stands between BTH and payload."""
+        found = np.empty(len(ends), _EXTENSION)
+        found["address"] = np.array([end.entry.address for end in ends], np.uint64)
+        found["key"] = [self.envelopes[end.entry.numbers[_PATH]].r_key for end in ends]
+        found["size"] = [end.entry.numbers[_SIZE] for end in ends]
+        found["immediate"] = [max(end.entry.numbers[_IMMEDIATE], 0) for end in ends]
+        begin = 0 if opcode in WITH_RETH else RETH_BYTES
+        return found.view(np.uint8).reshape(len(ends), -1)[:, begin : begin + extension_bytes(opcode)]

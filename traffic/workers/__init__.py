@@ -1,0 +1,1 @@
+"""Worker processes: started, spoken to, listened to; which flows each carries."""

@@ -13,13 +13,13 @@ from hpn.commands.outfile import write
 from hpn.commands.page import Page, as_json_option, json_option, show, stall_limit_option
 from hpn.commands.waiting import say
 from hpn.commands.where import engine_option, scheduler_option, virtual_time_option
+from hpn.scenarios.batch.pool.where import pool_for
 from hpn.scenarios.campaign import campaign as campaigns
 from hpn.scenarios.campaign import expected
 from hpn.scenarios.campaign import report as campaign_report
 from hpn.scenarios.campaign.journal import Done
 from hpn.scenarios.campaign.journal import load as load_campaign
 from hpn.scenarios.campaign.labs import PooledLabs
-from hpn.scenarios.pool.where import pool_for
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.vm.engines import asked_for
 

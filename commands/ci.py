@@ -18,14 +18,14 @@ from hpn.commands.page import Page, Share, json_option, starting, tell_left_out
 from hpn.commands.schemas import schema_command
 from hpn.commands.waiting import say, still_runs, waiting
 from hpn.commands.where import scheduler_option
-from hpn.results.ci import OF_BASELINES, OF_FILES, Repeats, ci_document, ci_table, gate_lines, grouped
-from hpn.results.ci import exit_code as ci_exit_code
+from hpn.results.export.ci import OF_BASELINES, OF_FILES, Repeats, ci_document, ci_table, gate_lines, grouped
+from hpn.results.export.ci import exit_code as ci_exit_code
 from hpn.results.run.folder import prepare
-from hpn.scenarios.pool.where import pool_for
+from hpn.scenarios.batch.pool.where import pool_for
+from hpn.scenarios.batch.suite import baselines, schedule
+from hpn.scenarios.batch.suite.json_schema import suite_schema
+from hpn.scenarios.batch.suite.suite import Run, Suite, load_suite
 from hpn.scenarios.run.runs_left import RunsLeft
-from hpn.scenarios.suite import baselines, schedule
-from hpn.scenarios.suite.json_schema import suite_schema
-from hpn.scenarios.suite.suite import Run, Suite, load_suite
 from hpn.testbed.errors import InputError
 from hpn.testbed.vm.engines import ENGINES
 

@@ -11,7 +11,7 @@ import click
 
 from hpn.commands.completing import runs as run_folders
 from hpn.commands.page import as_json_option
-from hpn.results.citation import bibtex, citation, csl, made_by
+from hpn.results.export.citation import bibtex, citation, csl, made_by
 from hpn.results.run.folder import load
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)

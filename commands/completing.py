@@ -62,7 +62,7 @@ presets = _listed("presets", "hpn.testbed.fabric.presets:PRESETS")
 faults = _listed("faults", "hpn.failover.faults:FAULTS")
 templates = _listed("templates", "hpn.scenarios.drill.writing:TEMPLATES")
 claims = _listed("claims", "hpn.scenarios.paper.claims:CLAIMS")
-networks = _listed("networks", "hpn.scenarios.month.month:NETWORKS")
+networks = _listed("networks", "hpn.scenarios.model.month.month:NETWORKS")
 
 
 def targets(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:

@@ -30,7 +30,8 @@ from hpn.commands.writing import drill_new, drill_schema_
 from hpn.results.comparison.differences import differences
 from hpn.results.comparison.gather import opened
 from hpn.results.comparison.groups import Across, grouped
-from hpn.results.junit import check_place
+from hpn.results.export.junit import check_place
+from hpn.results.judge.verdict import worst_exit_code
 from hpn.results.run.claim import claimed, place_for
 from hpn.results.run.folder import load as load_run
 from hpn.results.run.folder import run_document
@@ -39,11 +40,10 @@ from hpn.results.text.tables import (
     table,
 )
 from hpn.results.text.terminal import summary
-from hpn.results.verdict import worst_exit_code
+from hpn.scenarios.batch.pool.where import pool_for
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.describe import describe, put_elsewhere
 from hpn.scenarios.drill.wrapping import wrapped
-from hpn.scenarios.pool.where import pool_for
 from hpn.scenarios.run import client_site, engines, estimate, refusals, repeats
 from hpn.scenarios.run.order import Batch
 from hpn.testbed.errors import InputError, MachineError, NoisyError

@@ -14,20 +14,20 @@ from hpn.commands.outfile import write
 from hpn.commands.overall import leave_page
 from hpn.commands.page import Page, starting, terminal
 from hpn.commands.waiting import waiting
-from hpn.results.ci import OF_FILES, refused_junit, refused_summary
-from hpn.results.junit import Unmade, judged, junit_xml
-from hpn.results.markdown import drills_summary
-from hpn.results.repeats.spread import compare, spread_table
+from hpn.results.export.ci import OF_FILES, refused_junit, refused_summary
+from hpn.results.export.junit import Unmade, judged, junit_xml
+from hpn.results.export.markdown import drills_summary
+from hpn.results.judge.repeats.spread import compare, spread_table
+from hpn.results.judge.verdict import Outcome, worst_exit_code
 from hpn.results.run.claim import Claim
 from hpn.results.run.folder import RunFolder, run_document
 from hpn.results.text.live import LiveView
 from hpn.results.text.terminal import summary
-from hpn.results.verdict import Outcome, worst_exit_code
+from hpn.scenarios.batch.pool import drills as pool_drills
+from hpn.scenarios.batch.pool.drills import Wanted, run_all
+from hpn.scenarios.batch.pool.task import Pool
 from hpn.scenarios.drill.describe import put_elsewhere
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.pool import drills as pool_drills
-from hpn.scenarios.pool.drills import Wanted, run_all
-from hpn.scenarios.pool.task import Pool
 from hpn.scenarios.run import calibrate, engines, repeats, session
 from hpn.scenarios.run.order import Batch, Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError

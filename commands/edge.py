@@ -18,7 +18,7 @@ import click
 
 from hpn.testbed import plugins
 from hpn.testbed.errors import HpnError, MachineError
-from hpn.testbed.kernel.processes import interrupted_by_any_signal
+from hpn.testbed.kernel.process.processes import interrupted_by_any_signal
 from hpn.testbed.vm import repeatable
 
 _SIGPIPE = 128 + signal.SIGPIPE  # what a shell reports of a program whose reader went away; no answer of a drill

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from hpn.commands import edge
 from hpn.scenarios.run.job import Job, job_from
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import sandbox, survivor
+from hpn.testbed.kernel.process import sandbox, survivor
 from hpn.testbed.vm.engines import EngineSpec, named
 
 Kind = Callable[[JsonValue, EngineSpec], int]
@@ -31,7 +31,7 @@ KINDS: Mapping[str, str] = {
     "drill": "hpn.commands.drill_runs:pool_job",
     "sequences": "hpn.scenarios.campaign.block:asked",
     "lab": "hpn.scenarios.campaign.block:asked_on",
-    "selftest": "hpn.scenarios.selftest.start:asked",
+    "selftest": "hpn.scenarios.selfcheck.selftest.start:asked",
 }
 """Module and function of each kind. The module is imported before a guest's clock counts, with all that a job needs."""
 

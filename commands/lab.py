@@ -24,7 +24,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.kernel.capture import WHOLE_BYTES
+from hpn.testbed.kernel.packets.capture import WHOLE_BYTES
 from hpn.testbed.lab.service import attach, control, preflight, registry, supervisor
 from hpn.testbed.lab.service.capture import capture as record_links
 from hpn.testbed.lab.service.capture import links_of

@@ -11,7 +11,7 @@ import click
 from hpn.commands.followers import tell_next
 from hpn.commands.page import Page, as_json_option, show, stall_limit_option, terminal
 from hpn.commands.where import OneOf, engine_option, virtual_time_option
-from hpn.results.ground_truth import ground_truth_table, paused_table
+from hpn.results.judge.ground_truth import ground_truth_table, paused_table
 from hpn.results.text.live import LiveSteps
 from hpn.results.text.tables import (
     calibration_line,
@@ -19,9 +19,9 @@ from hpn.results.text.tables import (
     figure_line,
     kernels_table,
 )
-from hpn.scenarios.bench import figures, virtual
 from hpn.scenarios.run import calibrate
-from hpn.scenarios.selftest import start
+from hpn.scenarios.selfcheck.bench import figures, virtual
+from hpn.scenarios.selfcheck.selftest import start
 from hpn.testbed.doctor import examine
 from hpn.testbed.errors import MachineError, NoisyError
 from hpn.testbed.vm import kernel_build, kernel_list

@@ -15,7 +15,7 @@ from hpn.commands.page import Page, json_option
 from hpn.testbed.fabric.presets import PRESETS
 
 if TYPE_CHECKING:
-    from hpn.scenarios.month.month import Asked
+    from hpn.scenarios.model.month.month import Asked
 
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -57,9 +57,9 @@ def month(
     hpn month hpn single-tor --set flaps_a_day=60000 --set link_repair_h=8
     """
     from hpn.results.text.month import assumptions_table, month_table, told_changes
-    from hpn.scenarios.month.assumptions import told, with_set
-    from hpn.scenarios.month.failures import MONTH_H
-    from hpn.scenarios.month.month import NETWORKS, Asked, reckon  # numpy: no other command waits for it
+    from hpn.scenarios.model.month.assumptions import told, with_set
+    from hpn.scenarios.model.month.failures import MONTH_H
+    from hpn.scenarios.model.month.month import NETWORKS, Asked, reckon  # numpy: no other command waits for it
     from hpn.testbed.lab.service.preflight import available_memory
 
     page, given = Page(as_json), with_set(changes)
@@ -85,7 +85,7 @@ def month(
 def _draw(asked: Asked, available: float, load_map: Path | None, job_sizes: Path | None) -> None:
     from hpn.results.graph.loadmap import load_map_svg
     from hpn.results.graph.sizes import sizes_svg
-    from hpn.scenarios.month.loads import job_courses, load_map_of, load_panels
+    from hpn.scenarios.model.month.loads import job_courses, load_map_of, load_panels
 
     if load_map is not None:
         panels = load_panels(asked, available)

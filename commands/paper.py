@@ -14,8 +14,8 @@ from hpn.commands.waiting import still_runs, waiting
 from hpn.commands.where import OneOf, scheduler_option
 from hpn.results.run.claim import place_for
 from hpn.results.run.folder import prepare
+from hpn.scenarios.batch.pool.where import pool_for
 from hpn.scenarios.paper import answers, reproduce
-from hpn.scenarios.pool.where import pool_for
 from hpn.testbed.vm.engines import ENGINES
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 import click
 
 from hpn.results.text.printable import printable
-from hpn.scenarios.pool.drills import Wanted
-from hpn.scenarios.pool.task import Task
+from hpn.scenarios.batch.pool.drills import Wanted
+from hpn.scenarios.batch.pool.task import Task
 from hpn.scenarios.run import estimate, wall_cost
 from hpn.scenarios.run.runs_left import RunsLeft
 

@@ -15,8 +15,8 @@ from hpn.results.watch.views import JsonLines, Log, Screen, View
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel.processes import interrupted_by_any_signal
-from hpn.testbed.kernel.qdisc import rates
+from hpn.testbed.kernel.process.processes import interrupted_by_any_signal
+from hpn.testbed.kernel.rtnetlink.qdisc import rates
 from hpn.testbed.lab.service import control, registry, status
 from hpn.testbed.lab.service.labfolder import LabFolder, LabRecord
 from hpn.testbed.lab.service.load import PortReader, reader_outside

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from hpn.results.graph.overlay import Mark as Mark
     from hpn.results.graph.overlay import Overlay as Overlay
     from hpn.results.graph.svg import fabric_svg as fabric_svg
+    from hpn.results.judge.verdict import Outcome as Outcome
+    from hpn.results.judge.verdict import Verdict as Verdict
     from hpn.results.run.folder import RunFolder as RunFolder
     from hpn.results.run.metrics import metrics_from_dict as metrics_from_dict
     from hpn.results.run.metrics import metrics_to_dict as metrics_to_dict
     from hpn.results.tables.frames import frames as frames
-    from hpn.results.verdict import Outcome as Outcome
-    from hpn.results.verdict import Verdict as Verdict
     from hpn.scenarios.drill.catalogue import load as load_drill
     from hpn.scenarios.drill.catalogue import names as drills
     from hpn.scenarios.drill.model import Drill as Drill
@@ -76,14 +76,14 @@ _PLACES = {
     "MachineError": "hpn.testbed.errors",
     "NoisyError": "hpn.testbed.errors",
     "Mark": "hpn.results.graph.overlay",
-    "Outcome": "hpn.results.verdict",
+    "Outcome": "hpn.results.judge.verdict",
     "Overlay": "hpn.results.graph.overlay",
     "PATH_POLICIES": "hpn.testbed.routing.pathcontrol.policies",
     "PATTERNS": "hpn.traffic.flows.patterns",
     "PRESETS": "hpn.testbed.fabric.presets",
     "RunFolder": "hpn.results.run.folder",
     "SOURCE_PORTS": "hpn.traffic.flows.paths:CHOICES",
-    "Verdict": "hpn.results.verdict",
+    "Verdict": "hpn.results.judge.verdict",
     "__version__": "hpn.testbed.versions:HPN",
     "analyse": "hpn.api",
     "build": "hpn.testbed.fabric.build",

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpn.results.repeats import spread
+from hpn.results.judge.repeats import spread
 from hpn.results.run import folder
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.progress import Progress
@@ -20,13 +20,13 @@ from hpn.scenarios.run.order import Order
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import preflight
 from hpn.testbed.vm.engines import HOST, named
 
 if TYPE_CHECKING:
-    from hpn.results.repeats.spread import Spread
+    from hpn.results.judge.repeats.spread import Spread
     from hpn.scenarios.run.analyse import Analysed
 
 _CONVERGE_S = 60.0

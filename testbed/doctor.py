@@ -16,10 +16,12 @@ from functools import partial
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import ns, programs, sandbox, soft_roce
-from hpn.testbed.kernel.htb import add_fifo, port_queues
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.red import LOOPBACK, ROOT, add_red
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.process import programs, sandbox
+from hpn.testbed.kernel.rtnetlink.htb import add_fifo, port_queues
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.red import LOOPBACK, ROOT, add_red
+from hpn.testbed.kernel.softroce import soft_roce
 
 _RMEM_WANTED = 4 << 20
 

@@ -1,7 +1,7 @@
 """Plug-ins: Python files in a folder of a user's own, which add entries to the registries of hpn.
 
 They are loaded before anything asks a registry, in guests and in the processes of a pool too: all of them get the
-folders from the environment. To the workers of a dask scheduler they go with each task (``scenarios.pool.given``).
+folders from the environment. A dask scheduler's workers get them with each task (``batch.pool.given``).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 
 # nohup has SIGHUP ignored, and so would every command that a test starts to send it SIGHUP.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from docs.site.markdown import code, page, plain, prose, table
 from docs.site.models import keys, section
+from hpn.scenarios.batch.suite.suite import SuiteFile
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.schema import DrillFile, RestoredFaultEntry
 from hpn.scenarios.drill.sections import SECTIONS
-from hpn.scenarios.suite.suite import SuiteFile
 from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec

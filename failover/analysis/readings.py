@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from hpn.testbed.fabric.model import Fabric, LinkKind, Role
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 
 _ROW = 7
 
@@ -73,7 +73,7 @@ def _side(kind: LinkKind, upper: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One look at a port, as ``testbed.kernel.qdisc`` takes it."""
+    """One look at a port, as ``testbed.kernel.rtnetlink.qdisc`` takes it."""
 
     at_ns: int
     backlog_bytes: int

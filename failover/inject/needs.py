@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from hpn.failover.faults import Fault, Need
 from hpn.testbed.doctor import probe_kernel
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import ns, sandbox
+from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.process import sandbox
 from hpn.testbed.lab.breaking import breakage, impair_ingress
 
 

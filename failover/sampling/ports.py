@@ -15,7 +15,7 @@ from hpn.failover.analysis.readings import Sampled, Sampling, Series, watched
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.kernel.timerfd import Ticker
 
 _GOLDEN = 0.6180339887498949

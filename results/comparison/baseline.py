@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from hpn.results.comparison.differences import Difference, Finding, start_moved, told_apart, without_start
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
+from hpn.results.judge.verdict import without_limit
 from hpn.results.run.files import first_mistake
 from hpn.results.run.identity import other_fabric, run_otherwise, since
-from hpn.results.verdict import without_limit
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.bounded import read_bounded
 from hpn.testbed.files.document import shorten

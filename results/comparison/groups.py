@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.identity import UNKNOWN, Identity, differences, sets_apart
 from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Outcome, Verdict
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import shorten
 

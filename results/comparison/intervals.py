@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from hpn.results.repeats.bootstrap import CONFIDENCE, RESAMPLES, SEED
+from hpn.results.judge.repeats.bootstrap import CONFIDENCE, RESAMPLES, SEED
 
 Numbers = npt.NDArray[np.float64]
 _NORMAL = NormalDist()

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hpn.results.comparison.exact import SIGNIFICANT
-from hpn.results.repeats.bootstrap import SEED
+from hpn.results.judge.repeats.bootstrap import SEED
 
 MOST_RUNS = 1000
 """Further runs that are searched for: nobody makes more, and the number would look exact."""

@@ -34,7 +34,7 @@ from hpn.results.comparison.intervals import (
     statistic_of,
 )
 from hpn.results.comparison.power import pairs_needed, runs_of_groups, shift_of_groups, shift_of_pairs
-from hpn.results.repeats.statistic import LEAST_RUNS, Statistic
+from hpn.results.judge.repeats.statistic import LEAST_RUNS, Statistic
 from hpn.results.run.identity import DRILL, other_fabric
 
 LEAST_FOR_INTERVAL = LEAST_RUNS[Statistic.MEDIAN]

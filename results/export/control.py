@@ -20,8 +20,8 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.events import EventKind
 from hpn.testbed.files.document import shorten
 from hpn.testbed.files.units import format_duration
-from hpn.testbed.kernel import pcapng
-from hpn.testbed.kernel.pcapng_reading import Dropped, Frame, Interface, blocks
+from hpn.testbed.kernel.packets import pcapng
+from hpn.testbed.kernel.packets.pcapng_reading import Dropped, Frame, Interface, blocks
 from hpn.testbed.lag.datapath import ETHERTYPE_PATH_CONTROL
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
 from hpn.testbed.versions import HPN

@@ -85,7 +85,7 @@ class Trend:
     ``apart``: what sets it apart from the other experiments, where folders tell.
     """
 
-    expectation: str  # without its limit, as ``results.verdict.Check.subject``; each point has its own
+    expectation: str  # without its limit, as ``results.judge.verdict.Check.subject``; each point has its own
     points: tuple[Point, ...]
     more_is_worse: bool = True  # limits are upper ones
     experiment: str = ""

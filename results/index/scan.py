@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpn.results.judge.verdict import Verdict
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import experiment_of, identity_in
 from hpn.results.run.manifest import Manifest
 from hpn.results.run.place import SCRATCH
-from hpn.results.verdict import Verdict
 from hpn.testbed.errors import InputError, MachineError
 
 _MANIFEST, _VERDICT = "manifest.json", "verdict.json"

@@ -14,7 +14,9 @@ from pathlib import Path
 from hpn.failover.analysis.words import many
 from hpn.results.comparison.gather import REPEATS
 from hpn.results.comparison.groups import version_of
-from hpn.results.markdown import why
+from hpn.results.export.markdown import why
+from hpn.results.judge.repeats.together import Repeated
+from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.page import story
 from hpn.results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, without_constant
 from hpn.results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, Head, ManyView, Part, many_html
@@ -22,11 +24,9 @@ from hpn.results.page.picture import picture_of_all
 from hpn.results.page.runs import OneRun, in_order, of_suite, runs_below
 from hpn.results.page.series import Series, counted, judged, section_of, series_of, worst
 from hpn.results.page.suite import Gated, suite_in
-from hpn.results.repeats.together import Repeated
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.terminal import measured_text
 from hpn.results.text.values import value_text
-from hpn.results.verdict import Outcome, Verdict
 from hpn.testbed.vm.engines import has_virtual_time
 
 _MOST_FIGURES = 2

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hpn.results.index.scan import Indexed, read, run_folders
+from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.page.listing import href
 from hpn.results.page.story import NO_VERDICT
 from hpn.results.page.suite import FILE as SUITE
 from hpn.results.page.suite import Listed, Suite
 from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Outcome, Verdict
 from hpn.testbed.errors import InputError
 
 PAGE = "report.html"

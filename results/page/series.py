@@ -1,6 +1,6 @@
 """Runs of one experiment on one engine as a section of a page over many runs: figures, limits, and what they come to.
 
-Changes when a section tells more of its runs. Repeats are judged by ``results.repeats.together``, which imports numpy.
+Changes when a section tells more of its runs. ``results.judge.repeats.together`` judges repeats; it imports numpy.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from hpn.results.markdown import why
+from hpn.results.export.markdown import why
+from hpn.results.judge.repeats.together import Repeated, judge_repeats
+from hpn.results.judge.repeats.view import estimates_sheet
+from hpn.results.judge.verdict import Check, Outcome
 from hpn.results.page.listing import Listing, Mark
 from hpn.results.page.overview import Section
 from hpn.results.page.runs import OneRun
 from hpn.results.page.strip import Figure, Reading, Track, charts, reading_of
-from hpn.results.repeats.together import Repeated, judge_repeats
-from hpn.results.repeats.view import estimates_sheet
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import identity_in, sets_apart
 from hpn.results.text.values import value_text
-from hpn.results.verdict import Check, Outcome
 from hpn.testbed.errors import InputError
 
 _MOST_FIGURES = 40

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from hpn.failover.analysis.edge import EdgeKind
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
 from hpn.failover.analysis.words import packets, queue_pairs
+from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.page.names import Names
 from hpn.results.run.drill import AskedDrill, AskedFault
 from hpn.results.text.terminal import describe
-from hpn.results.verdict import Outcome, Verdict
 
 _ANSWERS = {
     Outcome.PASS: "Yes: every expectation of the drill was kept.",

@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hpn.results.judge.verdict import Check
 from hpn.results.page.axis import Linear, Logarithmic, Tick, linear, logarithmic_ms
 from hpn.results.text.terminal import measured_text
-from hpn.results.verdict import Check
 
 MS, _PERCENT = "ms", "%"
 _LANES, _TICKS = 12, 6

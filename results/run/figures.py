@@ -19,8 +19,8 @@ from hpn.failover.analysis.model import DrillMetrics, FlowEdgeResult
 from hpn.failover.analysis.placement import Placement, Way
 from hpn.failover.analysis.ports import PortMetrics
 from hpn.failover.analysis.transfers import Transfer, Transfers
+from hpn.results.judge.verdict import Verdict
 from hpn.results.run.metrics import metrics_json
-from hpn.results.verdict import Verdict
 
 VERDICT = TypeAdapter(Verdict)
 SPAN = TypeAdapter(SpanTime)

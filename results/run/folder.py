@@ -20,6 +20,7 @@ from hpn.failover.analysis.hostload import HostMoment
 from hpn.failover.analysis.job import SpanTime
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.paths import PathAt
+from hpn.results.judge.verdict import Verdict
 from hpn.results.run.claim import Claim, claimed
 from hpn.results.run.counted import QUEUE_PAIR, WORKERS, QueuePairCounts, Workers
 from hpn.results.run.drill import DRILL, AskedDrill
@@ -37,7 +38,6 @@ from hpn.results.run.files import content, dumped, lines_of, read, read_lines, w
 from hpn.results.run.manifest import Manifest, manifest_from
 from hpn.results.run.metrics import metrics_in
 from hpn.results.run.place import take, with_all_above
-from hpn.results.verdict import Verdict
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric

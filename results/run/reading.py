@@ -15,12 +15,12 @@ from hpn.failover.analysis.hostload import HostMoment
 from hpn.failover.analysis.job import SpanTime
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.paths import PathAt
+from hpn.results.judge.verdict import Verdict
 from hpn.results.run.counted import QueuePairCounts, Workers
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.folder import RunFolder, load
 from hpn.results.run.manifest import Manifest
 from hpn.results.run.series import RunSeries
-from hpn.results.verdict import Verdict
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric

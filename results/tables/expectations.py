@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hpn.results.judge.verdict import Check
 from hpn.results.tables.table import Column, Kind, Row, RunFacts, Table
-from hpn.results.verdict import Check
 
 _COLUMNS = (
     Column("number", Kind.COUNT, "place among the run's checks, from 0"),

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.judge.verdict import Verdict
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.printable import escaped_name
-from hpn.results.verdict import Verdict
 
 Cell = str | int | float | bool | None
 Row = Mapping[str, Cell]

@@ -19,6 +19,7 @@ from hpn.failover.analysis.phases import converged
 from hpn.failover.analysis.scattered import recovery
 from hpn.failover.analysis.unended import worst_ms
 from hpn.failover.analysis.words import number, packets
+from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
@@ -29,7 +30,6 @@ from hpn.results.text.ports import balance_lines, course_table, ports_table
 from hpn.results.text.tables import table
 from hpn.results.text.transfers import transfers_table
 from hpn.results.text.values import NONE, milliseconds, rate, rounded_up, span_text, value_text
-from hpn.results.verdict import Check, Outcome, Verdict
 from hpn.testbed.vm.engines import ENGINES
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from hpn.testbed.condition import Condition
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Port
-from hpn.testbed.kernel.qdisc import Rate
+from hpn.testbed.kernel.rtnetlink.qdisc import Rate
 
 _NOTHING = Rate(0.0, 0.0, 0)
 

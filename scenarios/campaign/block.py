@@ -24,8 +24,8 @@ from hpn.scenarios.run.job import in_guest
 from hpn.testbed.background import ended_by_failures
 from hpn.testbed.errors import HpnError
 from hpn.testbed.fabric.build import build
-from hpn.testbed.kernel import sandbox
-from hpn.testbed.kernel.processes import reap_strangers
+from hpn.testbed.kernel.process import sandbox
+from hpn.testbed.kernel.process.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import preflight
 from hpn.testbed.vm.engines import EngineSpec

@@ -18,8 +18,8 @@ from hpn.scenarios.campaign.result import Invariant, Violation
 from hpn.scenarios.drill.model import Drill
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel.nft import Nft
-from hpn.testbed.kernel.processes import own_pids
+from hpn.testbed.kernel.nftables.nft import Nft
+from hpn.testbed.kernel.process.processes import own_pids
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.trace import Flow
 from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN, FlowSpec

@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
+from hpn.scenarios.batch.pool.task import OUTPUT, Done, Pool, Task
 from hpn.scenarios.campaign import block
 from hpn.scenarios.campaign.last_words import last_words
 from hpn.scenarios.campaign.result import Job, Report, Result
-from hpn.scenarios.pool.task import OUTPUT, Done, Pool, Task
 from hpn.scenarios.run.job import Job as Elsewhere
 from hpn.testbed.vm.engines import HOST, named
 

@@ -28,7 +28,7 @@ from hpn.scenarios.run.observed import Observed
 from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, now_ns
-from hpn.testbed.kernel.processes import own_pids
+from hpn.testbed.kernel.process.processes import own_pids
 from hpn.testbed.lab.asfabric import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import differences, state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hpn.failover.analysis.marks import Mark
-from hpn.results.repeats.statistic import Statistic
+from hpn.results.judge.repeats.statistic import Statistic
 from hpn.scenarios.drill.schema import (
     OrderExpectation,
     UntouchedExpectation,

@@ -192,7 +192,7 @@ class _Flows(_Edges):
     peer: Literal["local", "remote"] | None = None
 
 
-OverRepeats = Literal["every", "median", "p95"]  # results.repeats.statistic.Statistic
+OverRepeats = Literal["every", "median", "p95"]  # results.judge.repeats.statistic.Statistic
 
 
 class _DurationBounds(Strict):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hpn.failover.analysis.marks import Mark
 from hpn.failover.analysis.words import plain
-from hpn.results.repeats.statistic import Statistic
+from hpn.results.judge.repeats.statistic import Statistic
 from hpn.scenarios.expect.asked import At, Bound, Flows, Whose
 from hpn.scenarios.expect.metric import Metric, Slowed, Unit
 from hpn.scenarios.expect.metrics import METRICS

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.words import flows, packets, plain
-from hpn.results.verdict import Check, Outcome, Verdict, at_most, decide, held, holds
+from hpn.results.judge.verdict import Check, Outcome, Verdict, at_most, decide, held, holds
 from hpn.scenarios.expect.asked import Flows
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation

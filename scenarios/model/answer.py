@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hpn.failover.analysis.model import DrillMetrics, Edge
-from hpn.results.verdict import Check, Verdict, decide
+from hpn.results.judge.verdict import Check, Verdict, decide
 from hpn.scenarios.drill.job import Job, plan_of
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import flows_of, packet_period_ns

@@ -9,7 +9,7 @@ from hpn.failover.analysis.budget import around
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.words import plain
-from hpn.results.verdict import at_least
+from hpn.results.judge.verdict import at_least
 from hpn.scenarios.paper.judges import HALT_MS, Evidence, Finding, every
 from hpn.testbed.errors import MachineError
 

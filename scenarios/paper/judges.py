@@ -13,7 +13,7 @@ from statistics import fmean, median
 from hpn.failover.analysis.intervals import RECOVER, phase_interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from hpn.failover.analysis.ports import PortMetrics, PortResult
-from hpn.results.verdict import Check, Outcome, at_most
+from hpn.results.judge.verdict import Check, Outcome, at_most
 from hpn.scenarios.expect.asked import At, Bound
 from hpn.scenarios.expect.evidence import Evidence as Run
 from hpn.scenarios.expect.evidence import RunFacts

@@ -20,8 +20,8 @@ from hpn.testbed.errors import HpnError, error_for
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.kernel import sandbox
-from hpn.testbed.kernel.processes import reap_strangers
+from hpn.testbed.kernel.process import sandbox
+from hpn.testbed.kernel.process.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import preflight
 from hpn.traffic.flows.flow import FlowSpec

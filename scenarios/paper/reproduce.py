@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import RunFolder
-from hpn.results.verdict import Outcome
+from hpn.scenarios.batch.pool.drills import Made, Wanted, run_all
+from hpn.scenarios.batch.pool.task import Pool
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.paper.answers import Row, WithoutRow, document, markdown
@@ -21,8 +23,6 @@ from hpn.scenarios.paper.claim import Answer, Claim, Without, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
 from hpn.scenarios.paper.judges import Evidence, Finding
 from hpn.scenarios.paper.path_figures import PathFigures, measure
-from hpn.scenarios.pool.drills import Made, Wanted, run_all
-from hpn.scenarios.pool.task import Pool
 from hpn.scenarios.run.order import Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
 from hpn.testbed.fabric.inventory import inventory

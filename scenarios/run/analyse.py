@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.judge.verdict import Verdict
 from hpn.results.run import reading
 from hpn.results.run.figures import metrics_files, verdict_files
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Verdict
 from hpn.scenarios.run import client_logs
 from hpn.scenarios.run.beside import copy_beside
 from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of

@@ -15,8 +15,8 @@ from hpn.scenarios.drill.model import Drill
 from hpn.testbed import versions
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.model import Link
-from hpn.testbed.kernel.capturing import Order, TapOrder, WindowOrder
-from hpn.testbed.kernel.processes import piped
+from hpn.testbed.kernel.packets.capturing import Order, TapOrder, WindowOrder
+from hpn.testbed.kernel.process.processes import piped
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.package import ROOT
 
@@ -44,7 +44,7 @@ class CaptureProcess:
         self._folder.mkdir()
         with (self._folder / "captures.json").open("wb") as found, (self._folder / "stderr").open("wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "hpn.testbed.kernel.capturing"],
+                [sys.executable, "-m", "hpn.testbed.kernel.packets.capturing"],
                 stdin=subprocess.PIPE,
                 stdout=found,
                 stderr=log,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hpn.scenarios.run.client_output import ClientOutput
 from hpn.testbed.events import now_ns
-from hpn.testbed.kernel.confined import Confined, Ended
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.process.confined import Confined, Ended
 from hpn.traffic.client.lines import Line, Output, Said
 from hpn.traffic.client.log import Log
 from hpn.traffic.client.plan import Adapter, ClientProcess

@@ -24,7 +24,7 @@ from hpn.scenarios.run.origin import Origin, origin
 from hpn.scenarios.run.tries import tried
 from hpn.scenarios.run.walltime import dated
 from hpn.testbed.errors import MachineError, NoisyError
-from hpn.testbed.kernel.survivor import cleared_up
+from hpn.testbed.kernel.process.survivor import cleared_up
 from hpn.testbed.vm.engines import ENGINES, EngineSpec
 from hpn.testbed.vm.guest import unattended
 

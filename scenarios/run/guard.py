@@ -12,7 +12,7 @@ from pathlib import Path
 from hpn.scenarios.run import space
 from hpn.testbed.errors import MachineError, NoisyError
 from hpn.testbed.events import Event, EventKind, now_ns
-from hpn.testbed.kernel.processes import is_stopped
+from hpn.testbed.kernel.process.processes import is_stopped
 from hpn.testbed.lab.lab import Lab
 from hpn.traffic.workers.pool import WorkerPool
 

@@ -18,9 +18,9 @@ from hpn.failover.analysis.ports import PortMetrics, port_metrics
 from hpn.failover.analysis.series import bins_of
 from hpn.failover.analysis.told import cost
 from hpn.failover.analysis.why import causes
+from hpn.results.judge.verdict import Verdict
 from hpn.results.run.figures import Timelines
 from hpn.results.run.series import RunSeries
-from hpn.results.verdict import Verdict
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
 from hpn.scenarios.run.measured import Facts, JobRecords, Measured

@@ -1,6 +1,6 @@
 """Repeats of drills judged as one, when all runs are made: ``repeats.json`` of the out folder, summaries, verdicts.
 
-The rule is ``results.repeats.together``, which imports numpy: it is loaded after the measurements.
+The rule is ``results.judge.repeats.together``, which imports numpy: it is loaded after the measurements.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
-from hpn.results.repeats.statistic import LEAST_RUNS
+from hpn.results.judge.repeats.statistic import LEAST_RUNS
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run.order import Batch
@@ -19,7 +19,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.files.replacing import replace
 
 if TYPE_CHECKING:
-    from hpn.results.repeats.together import Repeated
+    from hpn.results.judge.repeats.together import Repeated
 
 FILE = "repeats.json"
 
@@ -28,7 +28,7 @@ def judge(batch: Batch, runs: Sequence[RunFolder]) -> tuple[Repeated, ...]:
     """The verdict of each drill over the runs made so far, written to the out folder; nothing without repeats."""
     if batch.repeat == 1 or not runs:
         return ()
-    from hpn.results.repeats.together import judge_repeats
+    from hpn.results.judge.repeats.together import judge_repeats
 
     found = tuple(
         judge_repeats(
@@ -61,13 +61,13 @@ def check(drills: Iterable[Drill], repeat: int) -> None:
 def write(out: Path, found: Sequence[Repeated]) -> None:
     """OUT/repeats.json, unless there is nothing to write."""
     if found:
-        from hpn.results.repeats.together import repeats_json
+        from hpn.results.judge.repeats.together import repeats_json
 
         replace(out / FILE, repeats_json(found))
 
 
 def summaries(found: Iterable[Repeated]) -> list[RenderableType]:
     """What the terminal shows of each drill."""
-    from hpn.results.repeats.view import repeats_summary
+    from hpn.results.judge.repeats.view import repeats_summary
 
     return [repeats_summary(each) for each in found]

@@ -47,7 +47,7 @@ from hpn.testbed.background import current_task, ended_by_failures, in_backgroun
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.build import build
-from hpn.testbed.kernel.processes import own_pids, reap_strangers
+from hpn.testbed.kernel.process.processes import own_pids, reap_strangers
 from hpn.testbed.lab.asfabric import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import state

@@ -27,9 +27,9 @@ from hpn.scenarios.run.walltime import dated
 from hpn.testbed.errors import HpnError, InputError, MachineError, error_for
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel import sandbox
-from hpn.testbed.kernel.processes import is_stopped, not_ignored
-from hpn.testbed.kernel.survivor import cleared_up
+from hpn.testbed.kernel.process import sandbox
+from hpn.testbed.kernel.process.processes import is_stopped, not_ignored
+from hpn.testbed.kernel.process.survivor import cleared_up
 from hpn.testbed.lab.service import preflight
 from hpn.testbed.vm.engines import has_virtual_time, named
 

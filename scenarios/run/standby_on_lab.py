@@ -12,7 +12,7 @@ from hpn.scenarios.drill.spares import with_ends
 from hpn.scenarios.run.lab_router import LabRouter
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel import echo
+from hpn.testbed.kernel.packets import echo
 from hpn.testbed.lab.lab import Lab
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.flows.paths import SourcePorts

@@ -13,8 +13,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Sequence
 
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink, NetlinkError
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink, NetlinkError
 
 AT_A_RUN = 100
 """Interfaces that the watcher takes at once (MAX_DO_DEV_PER_LOOP)."""

@@ -14,7 +14,7 @@ import struct
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Nic
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.kernel.packets.packet import PacketSocket
 from hpn.testbed.routing.retry import FIRST_S, Retry
 
 _ETHERTYPE_ARP = 0x0806

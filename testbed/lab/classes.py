@@ -7,9 +7,9 @@ from functools import partial
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.htb import add_fifo, port_queues
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.red import LOOPBACK, ROOT
+from hpn.testbed.kernel.rtnetlink.htb import add_fifo, port_queues
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.red import LOOPBACK, ROOT
 
 _ANY_BYTES = 65536
 

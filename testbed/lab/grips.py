@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from hpn.testbed.events import EventSink
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.tor import Tor
 from hpn.testbed.lab.watch import Watcher

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.fabric.model import Fabric, Nic
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
 from hpn.testbed.lab.announce import Announcer
 from hpn.testbed.lab.watch import Message
 from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from hpn.testbed.events import Event, EventSink
 from hpn.testbed.fabric.model import Fabric, Role
-from hpn.testbed.kernel import priority
-from hpn.testbed.kernel.nft import Nft
-from hpn.testbed.kernel.nft import slot as nft_slot
+from hpn.testbed.kernel.nftables.nft import Nft
+from hpn.testbed.kernel.nftables.nft import slot as nft_slot
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import finish_closing
+from hpn.testbed.kernel.packets.packet import finish_closing
+from hpn.testbed.kernel.process import priority
 from hpn.testbed.lab.breaking.breakage import Breakage
 from hpn.testbed.lab.breaking.impair import Impairments
 from hpn.testbed.lab.convergence import Convergence, Gap, Part, expected_routes, until_converged

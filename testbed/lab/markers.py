@@ -18,11 +18,11 @@ from hpn.testbed.fabric.marking import Marker, frame_bytes
 from hpn.testbed.fabric.model import Fabric, Node
 from hpn.testbed.fabric.spec import EcnSpec
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.nft import Nft, NftError
-from hpn.testbed.kernel.nftcounters import NftCounters
+from hpn.testbed.kernel.nftables.counters import NftCounters
+from hpn.testbed.kernel.nftables.nft import Nft, NftError
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.red import LOOPBACK, ROOT, add_red
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.red import LOOPBACK, ROOT, add_red
 
 _TABLE, _PORT = "hpn_ecn", "port"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.timeline import Timeline
 from hpn.testbed.lab.tor import Tor

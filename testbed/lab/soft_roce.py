@@ -16,8 +16,8 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rdma import Rdma
-from hpn.testbed.kernel.soft_roce import KIND, problem
+from hpn.testbed.kernel.softroce.rdma import Rdma
+from hpn.testbed.kernel.softroce.soft_roce import KIND, problem
 
 
 def check(spec: FabricSpec) -> None:

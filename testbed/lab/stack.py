@@ -22,9 +22,9 @@ from ipaddress import ip_address
 from hpn.testbed.background import in_background
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.model import Fabric, Link, Stack
-from hpn.testbed.kernel.htb import CS6
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.kernel.packets.packet import PacketSocket
+from hpn.testbed.kernel.rtnetlink.htb import CS6
 from hpn.testbed.lab.breaking.breakage import Breakage
 from hpn.testbed.lab.grips import Grips
 from hpn.testbed.lab.stack_member import Decision, Member, timers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpn.testbed.kernel.rtnl import RT_TABLE_LOCAL, RT_TABLE_MAIN
+from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_LOCAL, RT_TABLE_MAIN
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lag.steering import Steering
 

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Node
-from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
 from hpn.testbed.lab.reload import Reload
 from hpn.testbed.lab.watch import Message
 from hpn.testbed.lag.config import LacpConfig, PortConfig

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric, Role
-from hpn.testbed.kernel.netlink import Monitor, Netlink, OverrunError
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
-from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink.netlink import Monitor, Netlink, OverrunError
+from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 Message = LinkEvent | NeighbourEvent | RouteEvent
 _NO_HOLDERS: dict[tuple[int, int], int] = {}

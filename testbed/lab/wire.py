@@ -16,13 +16,15 @@ from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.marking import frame_bytes, marker_of, quanta
 from hpn.testbed.fabric.marking import queue_bytes as port_queue_bytes
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
-from hpn.testbed.kernel import linkwatch, open_files, rtnl
+from hpn.testbed.kernel import linkwatch
 from hpn.testbed.kernel import ns as namespaces
-from hpn.testbed.kernel.htb import Second, add_fifo, port_queues
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.sandbox import bind_mount
+from hpn.testbed.kernel.process import open_files
+from hpn.testbed.kernel.process.sandbox import bind_mount
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.htb import Second, add_fifo, port_queues
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.inorder import one_cpu_a_flow
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lag.datapath import LagKind

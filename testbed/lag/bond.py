@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from socket import inet_aton
 
-from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.lag.lacpdu import PortState
 from hpn.testbed.lag.states import Mux, Rx
 

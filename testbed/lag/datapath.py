@@ -13,7 +13,7 @@ from hpn.testbed.events import EventSink
 from hpn.testbed.fabric.architectures.architecture import Problem
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.lag.speakers import HERE, Speakers

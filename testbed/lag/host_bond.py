@@ -20,8 +20,8 @@ from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.architectures.architecture import Problem
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag import bond
 from hpn.testbed.lag.datapath import LagKind, LagPlace
 from hpn.testbed.lag.kernel_datapath import BondPorts, KernelDatapath, Member

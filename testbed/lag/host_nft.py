@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.architectures.architecture import nothing_more
 from hpn.testbed.fabric.model import Fabric, Nic
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.lag.config import LacpConfig, PortConfig
 from hpn.testbed.lag.datapath import LagKind, LagPlace
 from hpn.testbed.lag.machine import PortStatus

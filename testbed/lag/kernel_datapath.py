@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.nftables.nft import Nft, NftError
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.lag import bond, bond_proc
 from hpn.testbed.lag.datapath import arp_rules
 from hpn.testbed.lag.machine import PortStatus

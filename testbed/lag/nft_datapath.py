@@ -14,9 +14,9 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 
-from hpn.testbed.kernel import nftrules
-from hpn.testbed.kernel.nft import Nft, NftError
-from hpn.testbed.kernel.nftrules import Base, Chain, Meta
+from hpn.testbed.kernel.nftables import rules as nftrules
+from hpn.testbed.kernel.nftables.nft import Nft, NftError
+from hpn.testbed.kernel.nftables.rules import Base, Chain, Meta
 from hpn.testbed.lag.datapath import ETHERTYPE_PATH_CONTROL, UDP
 from hpn.testbed.lag.jhash import nft_jhash
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS

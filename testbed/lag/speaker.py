@@ -15,7 +15,7 @@ from typing import Protocol
 
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import OnFrame, PacketSocket
+from hpn.testbed.kernel.packets.packet import OnFrame, PacketSocket
 from hpn.testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, Lacpdu, decode, encode
 from hpn.testbed.lag.machine import Action, LacpSystem, PortStatus, Transmit

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.routing.pathcontrol.actions import Steer
 
 _BEFORE_ALL = -300

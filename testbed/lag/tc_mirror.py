@@ -9,10 +9,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnl import RTM_NEWQDISC
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.rtnl import RTM_NEWQDISC
 
 _RTM_NEWTFILTER, _RTM_DELTFILTER = 44, 45
 _NLM_F_EXCL, _NLM_F_CREATE = 0x200, 0x400

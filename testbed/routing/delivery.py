@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from hpn.testbed.kernel.rtnl_events import RouteEvent
+from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
 
 QUIET_NS = 100_000_000
 """So long without a new route, and the feed is over; the routes of one feed come within milliseconds."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from hpn.testbed.kernel.rtnl import NUD_DELAY, NUD_PERMANENT, NUD_PROBE, NUD_REACHABLE, NUD_STALE
-from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent
+from hpn.testbed.kernel.rtnetlink.rtnl import NUD_DELAY, NUD_PERMANENT, NUD_PROBE, NUD_REACHABLE, NUD_STALE
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent
 
 VALID = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT
 """Neighbour states in which the kernel would send to the entry's MAC."""

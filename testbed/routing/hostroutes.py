@@ -16,10 +16,10 @@ from ipaddress import IPv4Network
 
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.fabric.model import Fabric, LinkKind, Node
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink, NetlinkError
-from hpn.testbed.kernel.rtnl import NUD_DELAY, NUD_PROBE, NUD_STALE, PROTO_HOST_ROUTE
-from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink, NetlinkError
+from hpn.testbed.kernel.rtnetlink.rtnl import NUD_DELAY, NUD_PROBE, NUD_STALE, PROTO_HOST_ROUTE
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from hpn.testbed.routing.hostroute_rules import VALID, AccessPort, Change, HostRouteTable
 from hpn.testbed.routing.retry import Retry
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic
-from hpn.testbed.kernel.netlink import Hop, NetlinkError
+from hpn.testbed.kernel.rtnetlink.netlink import Hop, NetlinkError
 
 _UDP = 17
 _WHY = {
@@ -25,7 +25,7 @@ _WHY = {
 
 
 class RouteLookup(Protocol):
-    """The part of ``testbed.kernel.netlink.Netlink`` that a trace needs."""
+    """The part of ``testbed.kernel.rtnetlink.netlink.Netlink`` that a trace needs."""
 
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = _UDP

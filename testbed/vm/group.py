@@ -18,8 +18,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hpn.testbed.kernel import survivor
-from hpn.testbed.kernel.processes import piped
+from hpn.testbed.kernel.process import survivor
+from hpn.testbed.kernel.process.processes import piped
 
 _PROGRAM = """
 exec 3<&0 < /dev/null

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpn.testbed.errors import InputError, MachineError
-from hpn.testbed.kernel.processes import piped
+from hpn.testbed.kernel.process.processes import piped
 from hpn.testbed.vm import kernel_cache, kernel_recipe, kernel_source, uml_kernel
 from hpn.testbed.vm.console import Lines
 from hpn.testbed.vm.group import ProcessGroup

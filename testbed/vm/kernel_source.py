@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hpn.testbed.errors import InputError, MachineError
-from hpn.testbed.kernel.processes import piped
+from hpn.testbed.kernel.process.processes import piped
 from hpn.testbed.vm import later_suites
 from hpn.testbed.vm.kernel_cache import numbers
 

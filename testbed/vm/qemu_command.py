@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import programs
+from hpn.testbed.kernel.process import programs
 from hpn.testbed.vm import qemu_initrd
 
 MODULES = ("virtio_console", "overlay", "bonding", "veth", "sch_tbf", "sch_htb", "cls_u32", "sch_netem")

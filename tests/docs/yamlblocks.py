@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
+from hpn.scenarios.batch.suite.suite import suite_from
 from hpn.scenarios.drill.load import drill_from
-from hpn.scenarios.suite.suite import suite_from
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.files.document import parse
 from hpn.testbed.vm.engines import ENGINES

@@ -38,7 +38,7 @@ from hpn.failover.faults.moments import moments
 from hpn.failover.faults.streams import Direction
 from hpn.failover.inject.injector import Injector
 from hpn.testbed.events import EventKind, now_ns
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.lab.breaking.impair_ingress import probe
 from hpn.testbed.lab.lab import Lab

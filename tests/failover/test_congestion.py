@@ -15,7 +15,7 @@ from hpn.failover.analysis.offered import Crossing, Lost, Offered, OfferedLink, 
 from hpn.failover.analysis.settings import QUICK
 from hpn.failover.analysis.told import cost
 from hpn.failover.analysis.why import causes
-from hpn.results.verdict import Check, Outcome
+from hpn.results.judge.verdict import Check, Outcome
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
 from hpn.testbed.events import Event, EventKind

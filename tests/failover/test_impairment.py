@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, FlowEdgeResult, Settings
 from hpn.failover.analysis.settings import QUICK
+from hpn.results.judge.verdict import Check, Outcome
 from hpn.results.text.impairment import impairment_table
-from hpn.results.verdict import Check, Outcome
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge

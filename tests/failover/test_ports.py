@@ -11,7 +11,7 @@ from hpn.failover.analysis.readings import Ports, Sampled, Sampling, Series, Wat
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 
 MS = 10**6
 RATE = 8_000_000  # a kilobyte a millisecond

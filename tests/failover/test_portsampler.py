@@ -17,8 +17,8 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Link
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.wire import queue_bytes
 from tests.lab.running import running, tiny

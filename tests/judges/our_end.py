@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.buffers import enlarge_receive
+from hpn.testbed.kernel.packets.buffers import enlarge_receive
 from hpn.traffic.flows.flow import ROCE_PORT
 from hpn.traffic.flows.framing import ICRC_BYTES, IP_UDP_BYTES
 from hpn.traffic.io.recvmmsg import Batch

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.traffic.flows.flow import ROCE_PORT
 from hpn.traffic.streams import wire
 

@@ -12,8 +12,9 @@ import select
 import sys
 import time
 
-from hpn.testbed.kernel import linkwatch, rtnl
-from hpn.testbed.kernel.netlink import Monitor, Netlink
+from hpn.testbed.kernel import linkwatch
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Monitor, Netlink
 from tests.kernel.linkwatch_pairs import FAR, NEAR, heard, pairs
 
 _GIVE_UP_S = 30.0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hpn.testbed.kernel import linkwatch, ns, rtnl
-from hpn.testbed.kernel.netlink import Monitor, Netlink
-from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.kernel import linkwatch, ns
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Monitor, Netlink
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
 
 PAIRS = 250
 NEAR, FAR = range(1000, 1000 + PAIRS), range(2000, 2000 + PAIRS)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.capture import WHOLE_BYTES, Capture, Tap
-from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.packets.capture import WHOLE_BYTES, Capture, Tap
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.traffic.io.sockets import open_raw_sender, open_receiver
 from hpn.traffic.transport.outgoing import Outgoing
 from hpn.traffic.transport.packets import Envelope
@@ -91,7 +91,7 @@ def test_tshark_finds_every_packet_at_both_links_in_order_and_nothing_malformed(
 
 @pytest.mark.kernel
 def test_what_the_socket_had_no_room_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hpn.testbed.kernel.capture._BUFFER_BYTES", 100_000)
+    monkeypatch.setattr("hpn.testbed.kernel.packets.capture._BUFFER_BYTES", 100_000)
     net, file = nets.chain(routers=1), tmp_path / "x.pcapng"
     with file.open("wb") as out, closing(Capture(_taps(net), out, "hpn")) as capture:
         _send(net)

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from hpn.testbed.kernel import linkwatch, rtnl
+from hpn.testbed.kernel import linkwatch
+from hpn.testbed.kernel.rtnetlink import rtnl
 from tests.kernel.linkwatch_pairs import FAR, NEAR, heard, pairs
 
 pytestmark = [

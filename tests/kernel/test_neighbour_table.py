@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import neighbour_table, sandbox
+from hpn.testbed.kernel import neighbour_table
 from hpn.testbed.kernel.neighbour_table import Machine, Raised, raise_to
+from hpn.testbed.kernel.process import sandbox
 from tests.kernel.limits import Limits, now, stand_in
 
 LABS = Path("/labs")

@@ -7,8 +7,9 @@ import struct
 
 import pytest
 
-from hpn.testbed.kernel import ns, rtnl, rtnl_events
-from hpn.testbed.kernel.netlink import Monitor, Netlink, NetlinkError, OverrunError
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.rtnetlink import rtnl, rtnl_events
+from hpn.testbed.kernel.rtnetlink.netlink import Monitor, Netlink, NetlinkError, OverrunError
 
 
 def _pair() -> tuple[ns.NetNs, ns.NetNs, Netlink, Netlink]:

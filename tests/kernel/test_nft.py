@@ -8,7 +8,7 @@ import resource
 import pytest
 
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.nftables.nft import Nft, NftError
 
 
 @pytest.mark.kernel

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.testbed.kernel import nftrules, rtnl
-from hpn.testbed.kernel.nftrules import Chain, Refusal
+from hpn.testbed.kernel.nftables import rules as nftrules
+from hpn.testbed.kernel.nftables.rules import Chain, Refusal
+from hpn.testbed.kernel.rtnetlink import rtnl
 
 NAMES = st.text("abcdefgh_0123456789", min_size=1, max_size=27)
 INDEXES = st.integers(1, 2**31 - 1)

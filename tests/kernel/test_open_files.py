@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hpn.testbed.kernel import open_files
+from hpn.testbed.kernel.process import open_files
 
 _NOBODY = 65534
 _CAP_SYS_RESOURCE = 24

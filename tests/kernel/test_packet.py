@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.kernel import ns as namespaces
-from hpn.testbed.kernel.packet import PacketSocket, close_all
+from hpn.testbed.kernel.packets.packet import PacketSocket, close_all
 
 pytestmark = pytest.mark.kernel
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import pytest
 
 from hpn.testbed.kernel import ns as namespaces
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet_batch import Frame, PacketBatch
+from hpn.testbed.kernel.packets.packet_batch import Frame, PacketBatch
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from tests.traffic.nets import until_running
 
 pytestmark = pytest.mark.kernel

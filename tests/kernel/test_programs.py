@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpn.testbed.kernel import programs
+from hpn.testbed.kernel.process import programs
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from tests.traffic.nets import A_IF, B_IP, Net, chain
 
 pytestmark = pytest.mark.kernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from hpn.testbed.kernel import rdma
-from hpn.testbed.kernel.rtnl import attributes
+from hpn.testbed.kernel.rtnetlink.rtnl import attributes
+from hpn.testbed.kernel.softroce import rdma
 
 NLDEV = 5 << 10
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.fabric.marking import Marker
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.red import add_red, asked_probability
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.red import add_red, asked_probability
 from tests.traffic.nets import A_IF, B_IP, Net, chain
 
 PAYLOAD = 1000

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hpn.testbed.kernel import ns, sandbox
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.process import sandbox
 
 
 @pytest.mark.kernel

@@ -7,8 +7,10 @@ import os
 
 import pytest
 
-from hpn.testbed.kernel import ns, programs, soft_roce
+from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.process import programs
+from hpn.testbed.kernel.softroce import soft_roce
 
 HERE = NetNs("here", -1)
 

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from hpn.testbed.kernel.survivor import cleared_up, scratch_folder
+from hpn.testbed.kernel.process.survivor import cleared_up, scratch_folder
 
 _OUT = 200
 """A descriptor that the survivors keep."""

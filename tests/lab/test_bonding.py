@@ -10,7 +10,7 @@ import pytest
 from hpn.testbed.events import EventKind, now_ns
 from hpn.testbed.fabric.model import Nic
 from hpn.testbed.fabric.spec import SHARED_SYSTEM_ID
-from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_HOST_ROUTE
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lag.choose import choose
 from hpn.testbed.lag.host_bond import KERNEL

@@ -11,8 +11,8 @@ import pytest
 from hpn.testbed.events import EventKind, now_ns
 from hpn.testbed.fabric.model import Role
 from hpn.testbed.kernel import linkwatch
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_HOST_ROUTE
 from hpn.testbed.lab.breaking.impair import Drop, Traffic
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import state

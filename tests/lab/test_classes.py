@@ -17,9 +17,9 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.marking import quanta
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.htb import CS6, Second, add_fifo, port_queues
-from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.htb import CS6, Second, add_fifo, port_queues
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.asfabric import deviations
 from hpn.testbed.lab.breaking.impair import Delay
 from hpn.testbed.lab.markers import MARKERS

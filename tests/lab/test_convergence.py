@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from hpn.testbed.fabric.build import build
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.lab.convergence import Checks, Gap, expected_routes, steering_checks
 from hpn.testbed.lab.grips import Grips
 from hpn.testbed.lag.steering import Steering

@@ -15,7 +15,7 @@ from hpn.testbed.events import EventKind, now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Node, Role
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.kernel.priority import go_first
+from hpn.testbed.kernel.process.priority import go_first
 from hpn.testbed.lab import holding
 from hpn.testbed.lab.convergence import expected_routes
 from hpn.testbed.lab.holding import Held, is_large

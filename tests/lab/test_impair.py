@@ -16,9 +16,9 @@ import pytest
 
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Port
-from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.nftables.nft import Nft, NftError
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.kernel.packets.packet import PacketSocket
 from hpn.testbed.lab.breaking.impair import Corrupt, Drop, Traffic
 from hpn.testbed.lab.breaking.impair_ingress import LAST_BYTE, IngressChains, probe
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC

@@ -12,7 +12,7 @@ import pytest
 from hpn.testbed.events import EventKind, now_ns
 from hpn.testbed.fabric.model import Link, Port
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.kernel.packets.packet import PacketSocket
 from hpn.testbed.lab.breaking.impair import Delay, Drop, Slow, Traffic
 from hpn.testbed.lab.breaking.impair_ingress import probe
 from hpn.testbed.lab.lab import Lab

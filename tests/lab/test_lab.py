@@ -13,8 +13,8 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import EventKind, now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Nic, Port
-from hpn.testbed.kernel.packet import PacketSocket
-from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.kernel.packets.packet import PacketSocket
+from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_HOST_ROUTE
 from hpn.testbed.lab.breaking.impair import Drop
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.lab import Lab

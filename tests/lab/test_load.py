@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.kernel.qdisc import BucketReading, rates
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading, rates
 from hpn.testbed.lab.service.load import loads
 
 TINY = build(PRESETS["tiny"].spec)

@@ -14,8 +14,8 @@ from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.rules import contradictions
 from hpn.testbed.fabric.spec import EcnSpec
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.asfabric import deviations
 from hpn.testbed.lab.breaking.impair import Delay
 from hpn.testbed.lab.markers import MARKERS, PhantomMarks, _chain, choose, stands_in

@@ -15,7 +15,7 @@ from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.lab.service.metrics import exporter
 from hpn.testbed.lab.service.metrics.families import FAMILIES, Family, Kind
 from hpn.testbed.lab.service.metrics.samples import Sample, Scrape, samples

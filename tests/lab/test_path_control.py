@@ -10,7 +10,7 @@ import pytest
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.model import Nic
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lag.datapath import ETHERTYPE_PATH_CONTROL
 from hpn.testbed.routing.pathcontrol.host_agent import Connection

@@ -9,7 +9,7 @@ import pytest
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_topology
-from hpn.testbed.kernel.soft_roce import problem
+from hpn.testbed.kernel.softroce.soft_roce import problem
 from hpn.testbed.lab import soft_roce
 from tests.lab.running import tiny
 

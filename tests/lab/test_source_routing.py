@@ -9,7 +9,7 @@ import pytest
 
 from hpn.testbed.fabric.model import Nic
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.kernel.rtnl import NUD_PERMANENT
+from hpn.testbed.kernel.rtnetlink.rtnl import NUD_PERMANENT
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.hostroute_rules import VALID
 from hpn.testbed.routing.trace import Flow

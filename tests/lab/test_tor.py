@@ -11,8 +11,8 @@ from hpn.testbed.events import Event
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import LinkKind
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnl import NUD_REACHABLE
-from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink.rtnl import NUD_REACHABLE
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from hpn.testbed.lab import tor as module
 from hpn.testbed.lab.tor import Tor
 from hpn.testbed.lag.config import PortConfig

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from socket import inet_aton
 
-from hpn.testbed.kernel import ns, rtnl
-from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 
 NIC_MAC = "02:00:00:00:00:0a"
 GATEWAY_MAC = "02:00:00:00:00:fe"

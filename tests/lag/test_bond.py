@@ -9,8 +9,8 @@ import pytest
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag import bond
 from hpn.testbed.lag.choose import choose
 from hpn.testbed.lag.host_bond import KERNEL

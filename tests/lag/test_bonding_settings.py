@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag import bond
 from hpn.testbed.lag.config import LacpConfig, PortConfig
 from hpn.testbed.lag.speaker import Speaker, SystemAt

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from hpn.testbed.kernel import nftrules, ns, rtnl
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.nft import Nft, NftError
-from hpn.testbed.kernel.nftrules import Chain
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.nftables import rules as nftrules
+from hpn.testbed.kernel.nftables.nft import Nft, NftError
+from hpn.testbed.kernel.nftables.rules import Chain
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag.nft_datapath import NftDatapath
 
 FOUR = tuple(f"eth{n}" for n in range(4))

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.nftables.nft import Nft, NftError
 from hpn.testbed.lag.nft_datapath import NftDatapath
 from tests.lag import rack
 from tests.lag.rack import NIC_MAC, PORTS, QUIET_S, Rack, arrivals, ipv4_frame, udp_frame, wire

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hpn.testbed.events import Event
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet_batch import Frame
+from hpn.testbed.kernel.packets.packet_batch import Frame
 from hpn.testbed.lag import speaker as speakers
 from hpn.testbed.lag.apart import air as airs
 from hpn.testbed.lag.apart.air import Air

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from hpn.testbed.events import Event
-from hpn.testbed.kernel.netlink import Monitor
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import PacketSocket
-from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.kernel.packets.packet import PacketSocket
+from hpn.testbed.kernel.rtnetlink.netlink import Monitor
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
 from hpn.testbed.lag.apart.speakers import Apart
 from hpn.testbed.lag.config import LacpConfig, PortConfig
 from hpn.testbed.lag.nft_datapath import NftDatapath

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.nftables.nft import Nft, NftError
 from hpn.testbed.lag.nft_datapath import NftDatapath
 from hpn.testbed.lag.steering import Steering, check, elements, table
 from hpn.testbed.routing.pathcontrol.actions import Steer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Outcome, Verdict
 from tests.product.client_cells import (
     ASKED,
     GLOO_TIMEOUT,

@@ -15,10 +15,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from hpn.results.run.folder import RunFolder
+from hpn.scenarios.batch.pool.where import pool_for
+from hpn.scenarios.batch.suite.schedule import run_suite
+from hpn.scenarios.batch.suite.suite import Run, Suite
 from hpn.scenarios.drill.load import drill_from
-from hpn.scenarios.pool.where import pool_for
-from hpn.scenarios.suite.schedule import run_suite
-from hpn.scenarios.suite.suite import Run, Suite
 from hpn.testbed.files.document import parse
 from hpn.testbed.vm.engines import ENGINES
 from tests.product.client_cells import PHASES, Course, courses

@@ -28,7 +28,7 @@ from hpn.testbed.events import Event, now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from hpn.testbed.lab.convergence import expected_routes
 from hpn.testbed.lab.holding import is_large
 from hpn.testbed.lab.lab import Lab

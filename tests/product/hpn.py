@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from hpn.testbed.vm.uml import Uml
 
 ROOT = Path(__file__).resolve().parent.parent.parent

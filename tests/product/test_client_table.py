@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hpn.failover.analysis.edge import Edge, EdgeKind
 from hpn.failover.analysis.job import Death, Iteration, JobMetrics, MessageTimes
+from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Outcome, Verdict
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.drill.model import Drill
 from hpn.traffic.client.clients.torch import Torch

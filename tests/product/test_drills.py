@@ -16,7 +16,7 @@ import pytest
 from junitparser import JUnitXml
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from tests.product.hpn import Hpn
 
 pytestmark = pytest.mark.alone

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hpn.scenarios.batch.suite.suite import load_suite
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.suite.suite import load_suite
 from hpn.testbed.fabric.spec import FabricSpec
 from tests.product.frr_library import main, names
 

@@ -14,7 +14,7 @@ from hpn.scenarios.drill import catalogue
 from hpn.scenarios.run.order import Batch
 from hpn.testbed.errors import MachineError
 from hpn.testbed.files.replacing import replace
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from tests.product.hpn import Hpn
 from tests.results.sample import metrics
 from tests.results.test_index import add

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from tests.product.hpn import ROOT, Hpn, end_what_is_left
 from tests.results.pictures import read
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from tests.product.hpn import Hpn, processes_of
 
 

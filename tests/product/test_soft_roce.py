@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hpn import cli
-from hpn.testbed.kernel import ns, programs
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.process import programs
 from tests.kernel.test_soft_roce import Kernel
 from tests.product.hpn import skip_without_sandbox
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from tests.busy import all_cores_busy
 from tests.product.hpn import Hpn
 

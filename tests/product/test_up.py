@@ -20,8 +20,8 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import EventSink
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel import sandbox
-from hpn.testbed.kernel.processes import own_pids
+from hpn.testbed.kernel.process import sandbox
+from hpn.testbed.kernel.process.processes import own_pids
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import registry, serving, supervisor
 from tests.product.chaos import Strike

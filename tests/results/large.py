@@ -20,7 +20,7 @@ from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.series import RunSeries
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.load import load_fabric
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.traffic.flows.flow import FlowSpec
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.results.sample import LOAD, MANIFEST, verdict

@@ -12,9 +12,9 @@ from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Settings
 from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
 from hpn.failover.analysis.readings import Ports
-from hpn.results.repeats.together import Repeated
+from hpn.results.judge.repeats.together import Repeated
+from hpn.results.judge.verdict import Verdict, at_least, at_most, decide, holds
 from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Verdict, at_least, at_most, decide, holds
 from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, S, edge, flow, record
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hpn.results.repeats.binomial import rate_at_least, rate_at_most
+from hpn.results.judge.repeats.binomial import rate_at_least, rate_at_most
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3, 5, 10, 59, 100, 1000])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hpn.results.repeats.bootstrap import median_interval
+from hpn.results.judge.repeats.bootstrap import median_interval
 
 
 def test_the_same_values_give_the_same_interval() -> None:

@@ -13,9 +13,9 @@ import yaml
 from click.testing import CliRunner
 
 from hpn import cli
-from hpn.results.citation import AUTHORS
+from hpn.results.export.citation import AUTHORS
+from hpn.results.judge.verdict import decide
 from hpn.results.run.folder import RunFolder, create
-from hpn.results.verdict import decide
 from hpn.testbed.errors import InputError
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST

@@ -23,6 +23,7 @@ from hpn.results.comparison.differences import Difference, Finding, differences,
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Compared, check_trusted, grouped
 from hpn.results.comparison.science import science
+from hpn.results.judge.verdict import Verdict, at_most
 from hpn.results.page.comparing import comparison_page, comparison_view
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import Identity
@@ -37,7 +38,6 @@ from hpn.results.text.comparison import (
     name_of,
     own_sheet,
 )
-from hpn.results.verdict import Verdict, at_most
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_fabric

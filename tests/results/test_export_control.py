@@ -13,9 +13,9 @@ from hpn.results.export.control import control_frames, is_control
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.reading import read
 from hpn.testbed.errors import InputError
-from hpn.testbed.kernel import pcapng
-from hpn.testbed.kernel.pcapng import Direction
-from hpn.testbed.kernel.pcapng_reading import Frame, blocks
+from hpn.testbed.kernel.packets import pcapng
+from hpn.testbed.kernel.packets.pcapng import Direction
+from hpn.testbed.kernel.packets.pcapng_reading import Frame, blocks
 from tests.failover.synthetic import MS, S
 from tests.results.whole import whole_run
 

@@ -18,10 +18,10 @@ from hpn.results.index.experiments import set_apart
 from hpn.results.index.queries import Wanted, counts, runs, trends
 from hpn.results.index.scan import run_folders, stamp_of
 from hpn.results.index.store import Index, opened
+from hpn.results.judge.verdict import Check, Outcome, at_least, at_most, decide
 from hpn.results.run.claim import claimed
 from hpn.results.run.folder import RunFolder, create
 from hpn.results.text.index import runs_table, trend_parts
-from hpn.results.verdict import Check, Outcome, at_least, at_most, decide
 from hpn.testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.shown import as_text

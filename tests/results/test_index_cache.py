@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from hpn.commands.results import results
-from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.process import sandbox
 from tests.results.test_index import add
 
 ROOT = Path(__file__).parents[2]

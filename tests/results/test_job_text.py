@@ -9,9 +9,9 @@ import pytest
 from hpn.failover.analysis.job import Death, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.placement import Placement, TierSpread
+from hpn.results.judge.verdict import decide, holds
 from hpn.results.text.job import job_parts
 from hpn.results.text.terminal import summary
-from hpn.results.verdict import decide, holds
 from tests.failover.test_job_metrics import S, every, told
 from tests.results.sample import MANIFEST, metrics
 from tests.results.shown import as_text

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from hpn.results.junit import Judged, check_place, junit_xml
-from hpn.results.verdict import Outcome, Verdict, at_most, decide, holds
+from hpn.results.export.junit import Judged, check_place, junit_xml
+from hpn.results.judge.verdict import Outcome, Verdict, at_most, decide, holds
 from hpn.testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.test_terminal import check_golden

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from junitparser import JUnitXml
 
-from hpn.results.ci import CiRun, ci_junit, grouped
-from hpn.results.junit import Judged, Unmade, judged, junit_xml
-from hpn.results.repeats.together import judge_repeats
+from hpn.results.export.ci import CiRun, ci_junit, grouped
+from hpn.results.export.junit import Judged, Unmade, judged, junit_xml
+from hpn.results.judge.repeats.together import judge_repeats
+from hpn.results.judge.verdict import Check, Outcome, Verdict, at_most, decide, holds
 from hpn.results.run.folder import create
-from hpn.results.verdict import Check, Outcome, Verdict, at_most, decide, holds
 from tests.results.jenkins import check_with_the_schema_itself, problems, shown_by_gitlab
 from tests.results.sample import MANIFEST
 

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from pydantic import TypeAdapter
 
 from hpn.commands.report import report
-from hpn.results.ci import CiRun, grouped
 from hpn.results.comparison.gate import Gate
+from hpn.results.export.ci import CiRun, grouped
+from hpn.results.judge.verdict import Check, Outcome, at_most, held
 from hpn.results.page.listing import Mark, href
 from hpn.results.page.many import many_view
 from hpn.results.page.overview import Head
@@ -22,7 +23,6 @@ from hpn.results.page.suite import Gated, Suite, write_suite
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.files import dumped, write
 from hpn.results.run.folder import RunFolder, create
-from hpn.results.verdict import Check, Outcome, at_most, held
 from hpn.testbed.fabric.load import load_fabric
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST, metrics, verdict

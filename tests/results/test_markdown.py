@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from hpn.results.ci import CiRun, ci_summary, grouped
-from hpn.results.junit import Judged, Unmade
-from hpn.results.markdown import cell, code, drills_summary
-from hpn.results.repeats.together import judge_repeats
-from hpn.results.verdict import at_most, decide, holds
+from hpn.results.export.ci import CiRun, ci_summary, grouped
+from hpn.results.export.junit import Judged, Unmade
+from hpn.results.export.markdown import cell, code, drills_summary
+from hpn.results.judge.repeats.together import judge_repeats
+from hpn.results.judge.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST
 
 

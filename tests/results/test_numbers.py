@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hpn.failover.analysis.words import number, plain
+from hpn.results.judge.verdict import Check, Outcome
 from hpn.results.text.terminal import describe
 from hpn.results.text.values import value_text
-from hpn.results.verdict import Check, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 

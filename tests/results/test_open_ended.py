@@ -10,14 +10,14 @@ import pytest
 from hpn.failover.analysis.congestion import Congestion
 from hpn.failover.analysis.model import DrillMetrics, Relation
 from hpn.failover.analysis.offered import Offered
-from hpn.results.junit import Judged, junit_xml
-from hpn.results.markdown import drills_summary
+from hpn.results.export.junit import Judged, junit_xml
+from hpn.results.export.markdown import drills_summary
+from hpn.results.judge.repeats.together import judge_repeats
+from hpn.results.judge.repeats.view import repeats_summary
+from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.page.sections import check_rows
-from hpn.results.repeats.together import judge_repeats
-from hpn.results.repeats.view import repeats_summary
 from hpn.results.run.figures import verdict_files
 from hpn.results.text.terminal import describe, summary
-from hpn.results.verdict import Check, Outcome, Verdict
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
 from tests.results.sample import MANIFEST

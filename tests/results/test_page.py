@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hpn.failover.analysis.job import Iteration
 from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput
 from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.results.judge.verdict import Outcome, Verdict, decide, holds
 from hpn.results.page import render
 from hpn.results.page.axis import Linear, Logarithmic, linear, logarithmic_ms, milliseconds_text, number_text
 from hpn.results.page.chain import Side, chain_of
@@ -26,11 +27,10 @@ from hpn.results.page.ranks import UNFINISHED
 from hpn.results.page.setup import fabric_line
 from hpn.results.page.story import answer, harm
 from hpn.results.run.reading import Gap, Run, read
-from hpn.results.verdict import Outcome, Verdict, decide, holds
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.load import load_fabric
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from tests.failover.synthetic import MS, S
 from tests.results.large import FAULTS, FLOWS, large_run
 from tests.results.sample import AT, EVENTS, HOST, MANIFEST, TOR, metrics, verdict

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hpn.failover.analysis.budget import Interval
+from hpn.results.judge.verdict import at_least, decide, holds
 from hpn.results.page.page import page
 from hpn.results.page.sections import check_rows
 from hpn.results.run.drill import PlannedMoment
 from hpn.results.run.reading import Run, read
-from hpn.results.verdict import at_least, decide, holds
 from tests.results.sample import metrics, verdict
 from tests.results.test_page import run_of, seen
 from tests.results.whole import DRILL, FABRIC, whole_run

@@ -14,7 +14,7 @@ from hpn.results.comparison.figures import values_of
 from hpn.results.comparison.groups import Compared, grouped, why_not
 from hpn.results.comparison.intervals import Span, bca, difference_of, interval_of_groups, mean, median, paired
 from hpn.results.comparison.science import Evidence, science
-from hpn.results.verdict import Check, Outcome, decide
+from hpn.results.judge.verdict import Check, Outcome, decide
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 
 PERMEABLE = (0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46)

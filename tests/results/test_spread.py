@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from hpn.results.repeats.spread import compare, nearest_rank, spread_table
+from hpn.results.judge.repeats.spread import compare, nearest_rank, spread_table
 from tests.results.sample import metrics, other_run
 from tests.results.shown import as_text
 

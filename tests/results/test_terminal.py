@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hpn.failover.analysis.downtime import Downtime
+from hpn.results.judge.verdict import at_most, decide, holds
 from hpn.results.text.terminal import describe, summary
 from hpn.results.text.values import milliseconds
-from hpn.results.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST, metrics, ports, verdict
 from tests.results.shown import as_text
 

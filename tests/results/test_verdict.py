@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpn.results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds, worst_exit_code
+from hpn.results.judge.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds, worst_exit_code
 
 PASS, FAIL, UNSURE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 

@@ -20,7 +20,7 @@ from hpn.testbed.condition import Condition
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.kernel.qdisc import Rate
+from hpn.testbed.kernel.rtnetlink.qdisc import Rate
 from tests.results.test_terminal import check_golden
 
 TINY, MEDIUM = build(PRESETS["tiny"].spec), build(PRESETS["medium"].spec)

@@ -19,7 +19,7 @@ from hpn.results.run.figures import Timelines
 from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.series import RunSeries
 from hpn.testbed.fabric.load import load_fabric
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from tests.failover.synthetic import MS, S
 from tests.results.sample import EVENTS, MANIFEST, metrics, verdict
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from hpn.testbed.events import Event, now_ns
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Port, Role
-from hpn.testbed.kernel import ns, rtnl
-from hpn.testbed.kernel.netlink import Monitor, Netlink
+from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Monitor, Netlink
 from hpn.testbed.routing.bgp import BgpDaemon
 from hpn.testbed.routing.daemons import DAEMONS
 from hpn.testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN
-from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, RouteEvent
 from hpn.testbed.routing.pathcontrol.actions import Action, Move, Send
 from hpn.testbed.routing.pathcontrol.destinations import HostSettings
 from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent

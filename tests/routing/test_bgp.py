@@ -12,7 +12,7 @@ import pytest
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Node, Role
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.processes import is_stopped
+from hpn.testbed.kernel.process.processes import is_stopped
 from hpn.testbed.routing.bgp import BgpDaemon
 
 pytestmark = pytest.mark.kernel

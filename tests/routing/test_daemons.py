@@ -10,7 +10,7 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.rules import contradictions
 from hpn.testbed.fabric.spec import BgpSpec, FabricSpec
-from hpn.testbed.kernel import programs
+from hpn.testbed.kernel.process import programs
 from hpn.testbed.lab.service.preflight import check
 from hpn.testbed.routing.bird.daemon import BIRD
 from hpn.testbed.routing.daemons import DAEMONS

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent
 from hpn.testbed.routing.hostroute_rules import AccessPort, Change, HostRouteTable
 
 SUBNET, GATEWAY = IPv4Network("10.0.0.0/24"), "10.0.0.254"

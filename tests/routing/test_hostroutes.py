@@ -8,9 +8,9 @@ from typing import cast
 
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.build import build
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from hpn.testbed.routing.hostroutes import HostRouteDaemon, access_ports
 from tests.lab.running import tiny
 

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN
-from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, RouteEvent
 from hpn.testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send, Steer
 from hpn.testbed.routing.pathcontrol.destinations import Destinations, HostSettings
 from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, RouteEvent
 from hpn.testbed.routing.pathcontrol.actions import Send
 from hpn.testbed.routing.pathcontrol.message import Reach, decode, encode_interest, encode_reach
 from hpn.testbed.routing.pathcontrol.tor_agent import ASKS_DEPTH, BURST_FRAMES, MAX_INTERESTS, TorAgent

@@ -8,7 +8,7 @@ import pytest
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel.netlink import Hop, NetlinkError
+from hpn.testbed.kernel.rtnetlink.netlink import Hop, NetlinkError
 from hpn.testbed.routing.trace import Flow, Path, trace
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab

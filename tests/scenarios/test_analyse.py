@@ -15,14 +15,14 @@ import pytest
 
 from hpn.failover.analysis.model import QUICK, EdgeKind
 from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.folder import RunFolder, load
-from hpn.results.verdict import Outcome, Verdict
 from hpn.scenarios.run.analyse import analyse
 from hpn.scenarios.run.judgement import judge_measured
 from hpn.scenarios.run.kept import FOLDER, keep, kept
 from hpn.scenarios.run.measured import Facts, Measured
 from hpn.testbed.errors import InputError, MachineError
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.traffic.streams.columns import InMemory, whole
 from hpn.traffic.streams.records import RECEIVED
 from tests.failover.synthetic import MS, NO_PACKETS, Dead, S, edge, flow, record

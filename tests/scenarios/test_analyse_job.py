@@ -12,8 +12,8 @@ import pytest
 
 from hpn.failover.analysis.job import JobFacts, SpanFact
 from hpn.failover.analysis.model import QUICK
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import RunFolder, create
-from hpn.results.verdict import Outcome
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.run.analyse import analyse

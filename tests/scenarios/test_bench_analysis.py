@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpn.scenarios.bench import analysis
+from hpn.scenarios.selfcheck.bench import analysis
 
 
 @pytest.mark.parametrize(("a_packet", "met"), [(73.0, True), (74.0, False)])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hpn.scenarios.bench import jobs
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.selfcheck.bench import jobs
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.vm.engines import ENGINES

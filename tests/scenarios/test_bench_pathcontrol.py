@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpn.scenarios.bench.pathcontrol import figures, measure
+from hpn.scenarios.selfcheck.bench.pathcontrol import figures, measure
 
 
 @pytest.mark.parametrize(("one_by_one", "most"), [(False, 1), (True, 40)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpn.scenarios.bench.steering import figures, measure
+from hpn.scenarios.selfcheck.bench.steering import figures, measure
 
 
 def test_every_host_learns_every_destination_and_steers_all_of_them_when_the_plane_is_lost() -> None:

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from hpn.scenarios.bench import virtual
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import client_site
+from hpn.scenarios.selfcheck.bench import virtual
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.vm import kernel_cache, kernel_recipe

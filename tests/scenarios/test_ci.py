@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hpn.scenarios.batch.suite.suite import Suite, load_suite, suite_from
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.suite.suite import Suite, load_suite, suite_from
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import parse
 from hpn.traffic.client.clients.torch import Torch

@@ -17,9 +17,9 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.identity import identity_of
 from hpn.results.run.progress import Progress
+from hpn.scenarios.batch.pool.task import Task
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
-from hpn.scenarios.pool.task import Task
 from hpn.scenarios.run import calibrate, session
 from hpn.scenarios.run.asked import asked_of
 from hpn.scenarios.run.order import Order

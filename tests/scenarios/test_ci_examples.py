@@ -14,9 +14,9 @@ import yaml
 
 from hpn.results.comparison.baseline import read
 from hpn.results.comparison.gate import file_of, strays
+from hpn.scenarios.batch.suite.baselines import kept_for
+from hpn.scenarios.batch.suite.suite import load_suite
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.suite.baselines import kept_for
-from hpn.scenarios.suite.suite import load_suite
 from hpn.testbed.vm import kernel_build
 from hpn.testbed.vm.engines import ENGINES, HOST
 from tests.docs import commandline

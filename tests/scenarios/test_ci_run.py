@@ -10,18 +10,18 @@ from xml.etree import ElementTree
 import pytest
 from pydantic import TypeAdapter
 
-from hpn.results.ci import CiRun, exit_code, grouped
+from hpn.results.export.ci import CiRun, exit_code, grouped
+from hpn.results.judge.repeats.together import judge_repeats
+from hpn.results.judge.verdict import Outcome, at_most, decide, holds
 from hpn.results.page.many import many_view
-from hpn.results.repeats.together import judge_repeats
 from hpn.results.run.folder import create
 from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Outcome, at_most, decide, holds
+from hpn.scenarios.batch.pool.drills import DrillBody, body_from, task_for
+from hpn.scenarios.batch.pool.task import OUTPUT, Task
+from hpn.scenarios.batch.suite.schedule import in_order, run_suite, wanted_of, write_reports
+from hpn.scenarios.batch.suite.suite import Run, Suite
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.pool.drills import DrillBody, body_from, task_for
-from hpn.scenarios.pool.task import OUTPUT, Task
 from hpn.scenarios.run.job import job_from
-from hpn.scenarios.suite.schedule import in_order, run_suite, wanted_of, write_reports
-from hpn.scenarios.suite.suite import Run, Suite
 from tests.results.sample import MANIFEST
 from tests.scenarios.pool.pretended import Makes, Pretended, asked, fails
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hpn.failover.analysis.client import RankLog
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import RunFolder, create, load
 from hpn.results.text.terminal import summary
-from hpn.results.verdict import Outcome
 from hpn.scenarios.drill.describe import describe
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill

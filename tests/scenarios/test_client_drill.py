@@ -10,8 +10,8 @@ import pytest
 
 from hpn.failover.analysis.client import ClientFacts, RankEnd, client_doubts
 from hpn.failover.analysis.job import DeathFact
+from hpn.results.judge.verdict import Outcome
 from hpn.results.text.terminal import summary
-from hpn.results.verdict import Outcome
 from hpn.scenarios.drill.describe import describe
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill

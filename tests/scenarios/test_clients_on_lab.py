@@ -20,7 +20,7 @@ from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.processes import own_pids
+from hpn.testbed.kernel.process.processes import own_pids
 from hpn.traffic.client.client import Site
 from hpn.traffic.client.registry import CLIENTS
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hpn.results.judge.verdict import decide, holds
 from hpn.results.run.claim import in_use
 from hpn.results.run.folder import RunFolder
-from hpn.results.verdict import decide, holds
 from hpn.scenarios.run.engines import run_in_guest
 from hpn.scenarios.run.order import Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from hpn.commands import drill as commands
 from hpn.commands.waiting import waiting
+from hpn.scenarios.batch.suite import schedule
+from hpn.scenarios.batch.suite.suite import suite_from
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill
@@ -21,8 +23,6 @@ from hpn.scenarios.run import engines, estimate, wall_cost
 from hpn.scenarios.run.effort import CLIENT, Effort, effort_of
 from hpn.scenarios.run.estimate import Asked
 from hpn.scenarios.run.wall_cost import Cost, Stages
-from hpn.scenarios.suite import schedule
-from hpn.scenarios.suite.suite import suite_from
 from hpn.testbed.files.document import parse
 from hpn.testbed.vm.engines import ENGINES, HOST
 

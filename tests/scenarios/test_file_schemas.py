@@ -14,8 +14,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from hpn.cli import command_line
-from hpn.scenarios.suite.json_schema import suite_schema
-from hpn.scenarios.suite.suite import suite_from
+from hpn.scenarios.batch.suite.json_schema import suite_schema
+from hpn.scenarios.batch.suite.suite import suite_from
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.json_schema import topology_schema
 from hpn.testbed.fabric.load import load_topology

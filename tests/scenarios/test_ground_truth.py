@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hpn.results.ground_truth import GroundTruth, from_json, ground_truth_table
-from hpn.results.verdict import Outcome
-from hpn.scenarios.selftest import start
-from hpn.scenarios.selftest.ground_truth import analyse_truth
-from hpn.scenarios.selftest.sizes import Pause, Plan
-from hpn.scenarios.selftest.truths import DOWN, UP, Observed, Span, flows
+from hpn.results.judge.ground_truth import GroundTruth, from_json, ground_truth_table
+from hpn.results.judge.verdict import Outcome
+from hpn.scenarios.selfcheck.selftest import start
+from hpn.scenarios.selfcheck.selftest.ground_truth import analyse_truth
+from hpn.scenarios.selfcheck.selftest.sizes import Pause, Plan
+from hpn.scenarios.selfcheck.selftest.truths import DOWN, UP, Observed, Span, flows
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hpn.results.ground_truth import GroundTruth
-from hpn.results.verdict import Outcome
-from hpn.scenarios.selftest import start
+from hpn.results.judge.ground_truth import GroundTruth
+from hpn.results.judge.verdict import Outcome
+from hpn.scenarios.selfcheck.selftest import start
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.engines import named
 from hpn.testbed.vm.uml import Uml

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hpn.failover.analysis.marks import Mark
-from hpn.results.verdict import Outcome
+from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.expect.asked import At, Bound
 from hpn.scenarios.expect.evidence import Evidence
 from hpn.scenarios.expect.expectation import Expectation

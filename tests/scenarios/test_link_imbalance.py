@@ -11,7 +11,7 @@ import pytest
 from hpn.failover.analysis.job import JobFacts, SpanFact
 from hpn.failover.analysis.model import QUICK, EdgeKind
 from hpn.failover.analysis.placement import Placement, TierSpread
-from hpn.results.verdict import Check
+from hpn.results.judge.verdict import Check
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run.judgement import judge_measured
 from hpn.scenarios.run.measured import Facts, JobRecords, Measured

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from hpn.commands.drill import drill as drill_command
+from hpn.scenarios.batch.pool.drills import body_from, task_for
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.places import Moving, Parts
 from hpn.scenarios.drill.targets import accepted, target_problem
-from hpn.scenarios.pool.drills import body_from, task_for
 from hpn.scenarios.run import client_site, engines
 from hpn.scenarios.run.asked import asked_of
 from hpn.scenarios.run.engines import RunBody

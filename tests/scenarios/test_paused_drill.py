@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.folder import load
-from hpn.results.verdict import Check, Outcome, Verdict
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.guest import GuestJob
 from hpn.testbed.vm.uml import Uml

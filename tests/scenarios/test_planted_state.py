@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hpn.results.verdict import Check, Outcome
+from hpn.results.judge.verdict import Check, Outcome
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run import session
 from hpn.scenarios.run.order import Order

@@ -20,7 +20,7 @@ from hpn.testbed.errors import HpnError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.kernel import open_files, sandbox
+from hpn.testbed.kernel.process import open_files, sandbox
 from hpn.testbed.lab.service import preflight, supervisor
 
 

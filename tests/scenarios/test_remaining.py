@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hpn.results.judge.verdict import decide, holds
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.progress import Progress
-from hpn.results.verdict import decide, holds
 from hpn.scenarios.run import remaining, session, wall_cost
 from hpn.scenarios.run.effort import Effort, effort_of
 from hpn.scenarios.run.engines import run_on, unwatched

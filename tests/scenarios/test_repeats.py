@@ -11,17 +11,17 @@ from junitparser import JUnitXml
 
 from hpn import cli
 from hpn.failover.analysis.model import DrillMetrics, Relation
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.progress import Progress
-from hpn.results.verdict import Outcome
+from hpn.scenarios.batch.pool.task import Begun, Done, Task, unheard
+from hpn.scenarios.batch.suite.schedule import run_suite
+from hpn.scenarios.batch.suite.suite import Run, Suite, load_suite
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
-from hpn.scenarios.pool.task import Begun, Done, Task, unheard
 from hpn.scenarios.run import calibrate, repeats, session
 from hpn.scenarios.run.order import Batch, Order
-from hpn.scenarios.suite.schedule import run_suite
-from hpn.scenarios.suite.suite import Run, Suite, load_suite
 from hpn.testbed.errors import InputError
 from hpn.testbed.vm.engines import ENGINES
 from tests.results.sample import MANIFEST, repeats_from

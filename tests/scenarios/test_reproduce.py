@@ -15,8 +15,8 @@ from hpn.failover.analysis.job import Death, Iteration, JobEdge, JobMetrics, Mes
 from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
 from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
 from hpn.failover.analysis.readings import Ports
+from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.folder import RunFolder, create
-from hpn.results.verdict import Check, Outcome, Verdict
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.paper.answers import Row, claims_table, exit_code, markdown
 from hpn.scenarios.paper.claim import Answer, Claim, drill_of

@@ -9,7 +9,7 @@ import pytest
 
 from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
 from hpn.failover.analysis.readings import Ports, Sampling
-from hpn.results.verdict import Check, Outcome
+from hpn.results.judge.verdict import Check, Outcome
 from hpn.scenarios.drill.describe import describe
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill

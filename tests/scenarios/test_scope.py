@@ -10,7 +10,7 @@ import pytest
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.marks import Mark, Marked
 from hpn.failover.analysis.model import DrillMetrics, FlowEdgeResult, FlowResult, Goodput, Relation
-from hpn.results.verdict import Check, Outcome
+from hpn.results.judge.verdict import Check, Outcome
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.scope import EVERYWHERE, Scope, place_of
 from hpn.scenarios.expect.verdict import judge

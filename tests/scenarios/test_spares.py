@@ -10,7 +10,7 @@ import pytest
 from hpn.failover.analysis.downtime import Downtime
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Goodput, Relation
 from hpn.failover.faults import MS, HostReplaced, PlannedEdge, PlannedFault, SpareTakeover
-from hpn.results.verdict import Outcome
+from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.drill.describe import describe
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill

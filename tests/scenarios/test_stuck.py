@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hpn.results.junit import judged, junit_xml
+from hpn.results.export.junit import judged, junit_xml
+from hpn.results.judge.verdict import Outcome
 from hpn.results.page.page import page
 from hpn.results.run.reading import read
 from hpn.results.text.terminal import summary
-from hpn.results.verdict import Outcome
 from hpn.scenarios.campaign import invariants
 from hpn.scenarios.campaign.result import Invariant
 from hpn.scenarios.run.judgement import judge_measured, moved_wrongly

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from hpn.failover.inject.injector import Injector
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import RunFolder
-from hpn.results.verdict import Outcome
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run import session
 from hpn.scenarios.run.guard import Guard

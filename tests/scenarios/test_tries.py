@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hpn.results.judge.verdict import Check, Outcome, Verdict, at_most
 from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Check, Outcome, Verdict, at_most
 from hpn.scenarios.run.tries import tried
 from hpn.testbed.errors import InputError
 

@@ -12,7 +12,7 @@ from hpn.failover.analysis.metrics.doubts import unexplained_losses
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
 from hpn.failover.analysis.settings import QUICK
 from hpn.failover.analysis.waits import Waits
-from hpn.results.verdict import Check, Outcome, Verdict
+from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.scenarios.drill.catalogue import load
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import load
-from hpn.results.verdict import Outcome
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.model.offered import planned_load
 from hpn.testbed.errors import InputError

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpn.testbed.kernel import ns, rtnl
-from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.traffic.flows.flow import FlowSpec, default_sport, requester_qpn, responder_qpn
 
 A_IP, B_IP = "10.0.0.1", "10.1.0.1"

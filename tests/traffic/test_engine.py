@@ -21,9 +21,9 @@ from scapy.packet import Raw
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.traffic.flows.flow import FlowSpec, Transfers
 from hpn.traffic.streams import wire
 from hpn.traffic.streams.engine import TrafficEngine

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel.soft_roce import MODULES
+from hpn.testbed.kernel.softroce.soft_roce import MODULES
 from hpn.testbed.vm.guest import GuestJob
 from hpn.testbed.vm.qemu import Qemu
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import load
-from hpn.results.verdict import Outcome
 from hpn.scenarios.drill.writing import Wish
 from hpn.scenarios.model.fitting import fitted
 from hpn.testbed.errors import MachineError

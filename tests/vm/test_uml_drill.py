@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run import folder
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.reading import read
-from hpn.results.verdict import Outcome
 from hpn.scenarios.run.analyse import analyse
 from hpn.testbed.errors import MachineError
 from hpn.testbed.package import PACKAGES

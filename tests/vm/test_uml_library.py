@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run import folder
-from hpn.results.verdict import Outcome
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.uml import Uml
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.units import size as size_from
-from hpn.testbed.kernel.programs import find
+from hpn.testbed.kernel.process.programs import find
 from hpn.testbed.package import ROOT
 from hpn.traffic.client.client import Client, Site
 from hpn.traffic.client.plan import ClientProcess

@@ -7,9 +7,9 @@ import socket
 import struct
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import open_files
-from hpn.testbed.kernel.buffers import enlarge_receive, enlarge_send
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packets.buffers import enlarge_receive, enlarge_send
+from hpn.testbed.kernel.process import open_files
 from hpn.traffic.flows.flow import ROCE_PORT
 
 _SO_TIMESTAMPNS = 35

@@ -9,7 +9,7 @@ from typing import IO
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.processes import piped
+from hpn.testbed.kernel.process.processes import piped
 
 
 def spawn(

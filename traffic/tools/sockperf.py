@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.processes import piped
+from hpn.testbed.kernel.process.processes import piped
 from hpn.traffic.tools.foreign import ended, said, spawn
 
 _SENT = re.compile(r"Total of (\d+) messages sent in ([\d.]+) sec")

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
-from hpn.testbed.kernel.sandbox import die_with_parent
+from hpn.testbed.kernel.process.sandbox import die_with_parent
 from hpn.testbed.kernel.timerfd import Ticker
 from hpn.traffic.workers.messages import Assignment, Decoder, Failed, Finish, Message, encode
 

@@ -13,9 +13,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from hpn.testbed.fabric.model import Link, LinkKind
-from hpn.testbed.kernel import linkwatch, rtnl
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel import linkwatch
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.lab.grips import Grips
 from hpn.testbed.lab.wire import PORTS_GROUP
 

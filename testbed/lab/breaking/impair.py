@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from hpn.testbed.fabric.model import Fabric, Link, Port
-from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.breaking.impair_egress import Delay, EgressShapers, Slow
 from hpn.testbed.lab.breaking.impair_ingress import Corrupt, Drop, IngressChains, Traffic
 from hpn.testbed.lab.markers import MarkerKind

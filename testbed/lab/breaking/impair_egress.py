@@ -13,10 +13,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from hpn.testbed.fabric.model import Fabric, Link, Port
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.red import INSIDE_THE_BUCKET
-from hpn.testbed.kernel.rtnl import RTM_NEWQDISC
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.red import INSIDE_THE_BUCKET
+from hpn.testbed.kernel.rtnetlink.rtnl import RTM_NEWQDISC
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lab.wire import inner_queue, queue_bytes, shaper
 

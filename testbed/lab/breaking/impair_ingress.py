@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from hpn.testbed.fabric.model import Port
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
 
 _TABLE = "hpn_impair"

@@ -10,9 +10,9 @@ from typing import TextIO
 
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel import sandbox
 from hpn.testbed.kernel.ns import CLONE_NEWNET, setns
-from hpn.testbed.kernel.sysfs import own_sys
+from hpn.testbed.kernel.process import sandbox
+from hpn.testbed.kernel.process.sysfs import own_sys
 from hpn.testbed.lab.wire import NETNS_DIR
 
 

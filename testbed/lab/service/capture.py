@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.model import Fabric, Link
-from hpn.testbed.kernel import sandbox
-from hpn.testbed.kernel.capture import Capture, Captured, Tap
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packets.capture import Capture, Captured, Tap
+from hpn.testbed.kernel.process import sandbox
 from hpn.testbed.lab.wire import NETNS_DIR
 from hpn.testbed.versions import HPN
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hpn.testbed.errors import HpnError, MachineError, error_for
-from hpn.testbed.kernel.processes import is_stopped
+from hpn.testbed.kernel.process.processes import is_stopped
 from hpn.testbed.lab.service.labfolder import LabFolder
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]

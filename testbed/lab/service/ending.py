@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-from hpn.testbed.kernel.packet import close_all
+from hpn.testbed.kernel.packets.packet import close_all
 
 PATIENCE_S = 1.0
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Node, Port
-from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN
-from hpn.testbed.kernel.rtnl_events import RouteEvent
+from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN
+from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.lacp_why import why_idle
 from hpn.testbed.lab.service.byhand import broken

@@ -9,10 +9,10 @@ from contextlib import closing
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel import sandbox
-from hpn.testbed.kernel.netlink import Netlink
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.qdisc import BucketReading, rates
+from hpn.testbed.kernel.process import sandbox
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading, rates
 from hpn.testbed.lab.service.capture import space_of
 
 

@@ -23,10 +23,10 @@ from mininet.node import Node
 from mininet.util import getincrementaldecoder
 
 from hpn.testbed.fabric.model import Fabric, Port, Role
-from hpn.testbed.kernel import programs
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.processes import piped
-from hpn.testbed.kernel.sysfs import own_sys
+from hpn.testbed.kernel.process import programs
+from hpn.testbed.kernel.process.processes import piped
+from hpn.testbed.kernel.process.sysfs import own_sys
 from hpn.testbed.lab.wire import NETNS_DIR
 
 _RATE = re.compile(r"[\d.]+ [KMGT]?bits/sec", re.IGNORECASE)

@@ -9,8 +9,9 @@ from hpn.testbed.doctor import neighbour_limit
 from hpn.testbed.errors import HpnError, MachineError
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.kernel import neighbour_table, open_files, sandbox
+from hpn.testbed.kernel import neighbour_table
 from hpn.testbed.kernel.neighbour_table import Raised
+from hpn.testbed.kernel.process import open_files, sandbox
 from hpn.testbed.lab.kernel_parts import kernel_parts
 from hpn.testbed.lab.service import registry
 from hpn.testbed.lab.wire import files_wanted, too_few_files

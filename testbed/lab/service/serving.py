@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel.processes import reap_strangers
+from hpn.testbed.kernel.process.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import byhand, control, inspect, status
 from hpn.testbed.lab.service.control import Emit, Json, JsonValue

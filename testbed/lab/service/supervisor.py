@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel import sandbox
 from hpn.testbed.kernel.neighbour_table import Raised
-from hpn.testbed.kernel.processes import interrupted_by_any_signal
+from hpn.testbed.kernel.process import sandbox
+from hpn.testbed.kernel.process.processes import interrupted_by_any_signal
 from hpn.testbed.lab.service import bounded_log, control, preflight
 from hpn.testbed.lab.service.control import Json, SupervisorGone
 from hpn.testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from hpn.testbed.events import now_ns
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import OnFrame, close_soon
-from hpn.testbed.kernel.packet_batch import Frame, PacketBatch
+from hpn.testbed.kernel.packets.packet import OnFrame, close_soon
+from hpn.testbed.kernel.packets.packet_batch import Frame, PacketBatch
 from hpn.testbed.lag.config import FAST_PERIODIC_NS, SHORT_TIMEOUT_NS
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
 from hpn.testbed.lag.rest import Rested, Resting

@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import NoReturn
 
-from hpn.testbed.kernel import priority, sandbox
-from hpn.testbed.kernel.packet import close_all, opened_for_packets
+from hpn.testbed.kernel.packets.packet import close_all, opened_for_packets
+from hpn.testbed.kernel.process import priority, sandbox
 from hpn.testbed.lag.apart.messages import Failed, encode
 from hpn.testbed.lag.apart.station import Station
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from hpn.testbed.events import Event, now_ns
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import OnFrame
+from hpn.testbed.kernel.packets.packet import OnFrame
 from hpn.testbed.lag.apart import messages
 from hpn.testbed.lag.apart.air import Air
 from hpn.testbed.lag.apart.messages import Carrier, Freeze, Make, Message, Refuse, Settle, Settled, Start, Stop, Thaw

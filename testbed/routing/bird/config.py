@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from hpn.testbed.fabric.core_ports import PresetTable, preset_tables
 from hpn.testbed.fabric.model import Fabric, Node, Role
 from hpn.testbed.fabric.spec import BgpSpec
-from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_HOST_ROUTE
 from hpn.testbed.routing.neighbours import Neighbour, access_subnets, neighbours
 
 ECMP_LIMIT = 64

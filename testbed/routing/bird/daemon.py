@@ -10,9 +10,9 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import EventSink
 from hpn.testbed.fabric.architectures.architecture import nothing_more
 from hpn.testbed.fabric.model import Fabric, Node
-from hpn.testbed.kernel import programs
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnl import PROTO_BIRD
+from hpn.testbed.kernel.process import programs
+from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_BIRD
 from hpn.testbed.routing.bgp import BgpDaemon, DaemonKind
 from hpn.testbed.routing.bird.config import SCAN_S, config
 from hpn.testbed.routing.bird.control import command_now

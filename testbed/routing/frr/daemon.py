@@ -13,9 +13,9 @@ from pathlib import Path
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import EventSink
 from hpn.testbed.fabric.model import Fabric, Node
-from hpn.testbed.kernel import programs
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnl import PROTO_BGP
+from hpn.testbed.kernel.process import programs
+from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_BGP
 from hpn.testbed.routing.bgp import BgpDaemon, DaemonKind
 from hpn.testbed.routing.frr import config
 from hpn.testbed.routing.frr.limits import contradictions

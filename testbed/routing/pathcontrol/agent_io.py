@@ -9,7 +9,7 @@ from typing import Protocol
 
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.kernel.packets.packet import PacketSocket
 from hpn.testbed.routing.pathcontrol.actions import (
     RELEASED,
     STEERED,

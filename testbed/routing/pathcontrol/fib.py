@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
-from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN, RTN_UNICAST
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, RouteEvent
 
 
 class Fib:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from hpn.testbed.routing.pathcontrol.actions import Send
 from hpn.testbed.routing.pathcontrol.fib import Fib
 from hpn.testbed.routing.pathcontrol.message import (

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from hpn.scenarios.batch.pool.task import OUTPUT, Done, Task, hung
 from hpn.scenarios.campaign import last_words as module
 from hpn.scenarios.campaign.block import REPORT, read_report
 from hpn.scenarios.campaign.labs import PooledLabs, report_of, task_for
 from hpn.scenarios.campaign.last_words import last_words
 from hpn.scenarios.campaign.result import Job, Report, Result
-from hpn.scenarios.pool.task import OUTPUT, Done, Task, hung
 from tests.scenarios.campaign.samples import CUT, PLAN, sequence
 from tests.scenarios.pool.pretended import Makes, Pretended
 

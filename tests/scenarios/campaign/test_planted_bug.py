@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hpn.results.verdict import Outcome
+from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.campaign import block, report
 from hpn.scenarios.campaign.campaign import carry_out
 from hpn.scenarios.campaign.drillfile import is_valid

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hpn.commands.model import model_
-from hpn.results.verdict import Outcome
+from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.model import jobs

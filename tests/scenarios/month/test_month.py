@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from hpn import cli
-from hpn.scenarios.month.assumptions import Assumptions, told, with_set
-from hpn.scenarios.month.failures import MONTH_H, Drawn, Failure, Flaps, Kind, draw
-from hpn.scenarios.month.job import Job
-from hpn.scenarios.month.life import Lost, lived
-from hpn.scenarios.month.month import NETWORKS, Asked, Outcome, reckon
+from hpn.scenarios.model.month.assumptions import Assumptions, told, with_set
+from hpn.scenarios.model.month.failures import MONTH_H, Drawn, Failure, Flaps, Kind, draw
+from hpn.scenarios.model.month.job import Job
+from hpn.scenarios.model.month.life import Lost, lived
+from hpn.scenarios.model.month.month import NETWORKS, Asked, Outcome, reckon
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.lab.service import preflight

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpn.commands.job import kind_of
-from hpn.scenarios.pool.attempt import lay_out
-from hpn.scenarios.pool.drills import DrillBody, body_from
-from hpn.scenarios.pool.task import GIVEN, MADE, OUTPUT, Begun, Done, Task, unheard
+from hpn.scenarios.batch.pool.attempt import lay_out
+from hpn.scenarios.batch.pool.drills import DrillBody, body_from
+from hpn.scenarios.batch.pool.task import GIVEN, MADE, OUTPUT, Begun, Done, Task, unheard
 from hpn.testbed.errors import HpnError
 from hpn.testbed.vm.engines import named
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hpn.scenarios.pool import archive
-from hpn.scenarios.pool.archive import pack, unpack
+from hpn.scenarios.batch.pool import archive
+from hpn.scenarios.batch.pool.archive import pack, unpack
 from hpn.testbed.errors import MachineError
 
 

@@ -17,13 +17,13 @@ pytest.importorskip("distributed")
 import dask
 import distributed
 
-from hpn.scenarios.pool import cluster as module
-from hpn.scenarios.pool import turn as turns
-from hpn.scenarios.pool import worker as far_end
-from hpn.scenarios.pool.attempt import Attempt, Ended
-from hpn.scenarios.pool.cluster import Cluster
-from hpn.scenarios.pool.task import MADE, OUTPUT, Done, Task
-from hpn.scenarios.pool.where import address_of, pool_for
+from hpn.scenarios.batch.pool import cluster as module
+from hpn.scenarios.batch.pool import turn as turns
+from hpn.scenarios.batch.pool import worker as far_end
+from hpn.scenarios.batch.pool.attempt import Attempt, Ended
+from hpn.scenarios.batch.pool.cluster import Cluster
+from hpn.scenarios.batch.pool.task import MADE, OUTPUT, Done, Task
+from hpn.scenarios.batch.pool.where import address_of, pool_for
 from hpn.scenarios.run.job import Job
 from hpn.testbed.errors import InputError, MachineError
 from tests.product.hpn import until
@@ -323,8 +323,8 @@ def test_nobody_listens_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_scheduler_without_dask_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "hpn.scenarios.pool.cluster", raising=False)
-    monkeypatch.delitem(sys.modules, "hpn.scenarios.pool.worker", raising=False)
+    monkeypatch.delitem(sys.modules, "hpn.scenarios.batch.pool.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "hpn.scenarios.batch.pool.worker", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MachineError, match=r"pip install 'hpn\[cluster\]'"):
         pool_for(tmp_path, None, "tcp://127.0.0.1:1").__enter__()

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from hpn.results.index.store import opened
+from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import RunFolder, create
-from hpn.results.verdict import Outcome
+from hpn.scenarios.batch.pool.attempt import lay_out
+from hpn.scenarios.batch.pool.drills import Made, Root, Wanted, body_from, run_all, task_for
+from hpn.scenarios.batch.pool.task import GIVEN, OUTPUT, Begun, Done, Task, unheard
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.pool.attempt import lay_out
-from hpn.scenarios.pool.drills import Made, Root, Wanted, body_from, run_all, task_for
-from hpn.scenarios.pool.task import GIVEN, OUTPUT, Begun, Done, Task, unheard
 from hpn.scenarios.run.order import Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
 from hpn.testbed.vm.engines import HOST

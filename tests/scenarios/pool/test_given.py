@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hpn.scenarios.pool import given
-from hpn.scenarios.pool.given import files_of, plugins_here
+from hpn.scenarios.batch.pool import given
+from hpn.scenarios.batch.pool.given import files_of, plugins_here
 from hpn.testbed.errors import InputError
 
 

@@ -17,13 +17,13 @@ from typing import IO
 
 import pytest
 
-from hpn.scenarios.pool import attempt as attempts
-from hpn.scenarios.pool.attempt import Attempt, Ended
-from hpn.scenarios.pool.given import Files
-from hpn.scenarios.pool.processes import Processes
-from hpn.scenarios.pool.scratch import taken
-from hpn.scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
-from hpn.scenarios.pool.where import pool_for
+from hpn.scenarios.batch.pool import attempt as attempts
+from hpn.scenarios.batch.pool.attempt import Attempt, Ended
+from hpn.scenarios.batch.pool.given import Files
+from hpn.scenarios.batch.pool.processes import Processes
+from hpn.scenarios.batch.pool.scratch import taken
+from hpn.scenarios.batch.pool.task import LOSSES, MADE, OUTPUT, Task
+from hpn.scenarios.batch.pool.where import pool_for
 from hpn.scenarios.run.job import Job
 from hpn.testbed.errors import InputError, MachineError
 from tests.product.hpn import until

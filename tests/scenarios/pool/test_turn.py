@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hpn.scenarios.pool import turn as module
-from hpn.scenarios.pool.turn import turn
+from hpn.scenarios.batch.pool import turn as module
+from hpn.scenarios.batch.pool.turn import turn
 from tests.product.hpn import ROOT, until
 
 WAIT_S = 20
@@ -84,7 +84,7 @@ def test_who_is_back_at_once_stands_behind_those_who_waited(tmp_path: Path) -> N
 
 HOLDS = """import sys, threading
 from pathlib import Path
-from hpn.scenarios.pool.turn import turn
+from hpn.scenarios.batch.pool.turn import turn
 with turn(Path(sys.argv[1]), True, threading.Event()):
     print("mine", flush=True)
     sys.stdin.read()"""

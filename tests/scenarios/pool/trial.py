@@ -21,7 +21,7 @@ from pathlib import Path
 
 from hpn.results.index.store import opened
 from hpn.results.run.folder import load
-from hpn.scenarios.pool.task import LOSSES
+from hpn.scenarios.batch.pool.task import LOSSES
 from hpn.testbed.vm.engines import ENGINES
 from tests.product.hpn import Hpn, processes_of, until
 from tests.scenarios.pool.dask_cluster import Cluster, cluster

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag.jhash import jhash
 from hpn.testbed.routing.ecmp import namespace_sysctls
 from hpn.traffic.fluid import hashes

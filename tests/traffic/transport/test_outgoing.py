@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel import rtnl
-from hpn.testbed.kernel.netlink import Netlink
-from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nftables.nft import Nft
+from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.traffic.io.recvmmsg import Batch, BatchReceiver
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.sockets import open_raw_sender, open_receiver

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from hpn.testbed.kernel.programs import find
+from hpn.testbed.kernel.process.programs import find
 from hpn.traffic.client import programs
 from hpn.traffic.client.client import Client, Site
 from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts

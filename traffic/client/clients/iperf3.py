@@ -10,7 +10,7 @@ from pydantic import Field
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.spec import Rate
 from hpn.testbed.files.units import duration
-from hpn.testbed.kernel.programs import find
+from hpn.testbed.kernel.process.programs import find
 from hpn.traffic.client.client import Client, Site
 from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts
 from hpn.traffic.client.ranks import ClientRank

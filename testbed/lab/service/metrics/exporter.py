@@ -20,8 +20,8 @@ from typing import NoReturn
 from hpn.testbed.condition import Condition
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.kernel import sandbox
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.process import sandbox
 from hpn.testbed.lab.service import status
 from hpn.testbed.lab.service.control import ControlServer
 from hpn.testbed.lab.service.load import PortReader

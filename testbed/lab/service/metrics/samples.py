@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hpn.testbed.condition import Condition
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Port
-from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.lab.service.metrics import families as f
 from hpn.testbed.lab.service.metrics.families import Family
 from hpn.testbed.lag.states import Mux

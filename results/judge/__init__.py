@@ -1,0 +1,1 @@
+"""The verdict over a run, over repeats, and of outages of known length."""

@@ -1,0 +1,1 @@
+"""Many runs: suites for CI, and pools of workers here or elsewhere."""

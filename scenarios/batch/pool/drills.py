@@ -1,0 +1,227 @@
+"""Drill runs as tasks of a pool: what the far end is told, and how a run folder comes to its place when it is whole.
+
+Changes when the far end of a drill run must be told something more. What it does there is ``commands.drill_runs``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import JsonValue, TypeAdapter
+
+from hpn.results.run.folder import RunFolder, create, load
+from hpn.scenarios.batch.pool.given import files_of
+from hpn.scenarios.batch.pool.task import GIVEN, OUTPUT, Done, Pool, Task
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import PutOn
+from hpn.scenarios.run.job import JUDGED, Job, errors_in
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import HpnError, InputError, NoisyError, error_for
+from hpn.testbed.package import FOLDER
+from hpn.testbed.vm.engines import EngineSpec
+
+_SCENARIOS = FOLDER / "scenarios"
+
+
+class Root(StrEnum):
+    """Where the far end finds a drill's file."""
+
+    HERE = "here"  # at its path: it is this machine
+    GIVEN = "given"  # it came with the task
+    PACKAGE = "package"  # it comes with hpn
+
+
+@dataclass(frozen=True, slots=True)
+class DrillBody:
+    """One drill run for the far end; ``file`` is below ``root``, ``folder`` is made there, and will lie at ``home``.
+
+    The rest as in ``Order``.
+    """
+
+    file: str
+    root: Root
+    folder: str
+    home: str
+    command: tuple[str, ...]
+    tries: int
+    repeat: int
+    phase: int
+    seed: int
+    slow: int | None
+    keep_records: bool
+    raise_neighbours: bool = False
+    topology: PutOn = None  # the fabric that the drill is put on; None: its own
+
+    def order(self) -> Order:
+        """The order, at the far end. InputError for a file that is gone or has mistakes."""
+        below = {Root.HERE: Path(), Root.GIVEN: Path("..", GIVEN), Root.PACKAGE: _SCENARIOS}[self.root]
+        drill = catalogue.load(str(below / self.file), self.topology).seeded(self.seed)
+        drill = drill.slowed(self.slow) if self.slow else drill
+        order = Order(drill, Path(self.folder), self.command, self.repeat, slow=self.slow, phase=self.phase)
+        return replace(order, keep_records=self.keep_records, raise_neighbours=self.raise_neighbours)
+
+
+_BODY = TypeAdapter(DrillBody)
+
+
+def body_from(body: JsonValue) -> DrillBody:
+    """Of a job."""
+    return _BODY.validate_python(body)
+
+
+def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool) -> Task:
+    """A run as a pool takes it; ``far``: where this machine's files are not.
+
+    InputError for files that cannot go there.
+    """
+    file, files = Path(order.drill.source).absolute(), dict[str, bytes]()
+    root = Root.HERE
+    if far and file.resolve().is_relative_to(_SCENARIOS.resolve()):
+        root, file = Root.PACKAGE, file.resolve().relative_to(_SCENARIOS.resolve())
+    elif far:
+        root, files = Root.GIVEN, dict(files_of(file))
+        file = Path(file.name)
+    body = DrillBody(
+        str(file),
+        root,
+        order.out.name,
+        str(order.out),
+        order.command,
+        tries,
+        order.repeat,
+        order.phase,
+        order.drill.topology.seed,
+        order.slow,
+        order.keep_records,
+        order.raise_neighbours,
+        order.drill.put_on,
+    )
+    return Task(name, Job("drill", spec.name, _BODY.dump_python(body, mode="json")), spec.cores, files=files)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A run that is wanted of a pool; ``keep_output``: what it prints is kept beside it."""
+
+    order: Order
+    spec: EngineSpec
+    tries: int = 1
+    keep_output: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What became of a run, by its name: its run folder, in its place, or why there is none."""
+
+    name: str
+    run: RunFolder | HpnError
+    wall_s: float
+
+
+def run_all(
+    pool: Pool, wanted: Mapping[str, Wanted], on_start: Callable[[str, str], None] = lambda _name, _where: None
+) -> Iterator[Made]:
+    """Make every run, each in the place that its order says, and yield it when it has ended; names tell them apart.
+
+    ``on_start`` is told a name and the worker ('' for this machine) when a run begins. Whatever befalls it, a run's
+    place has all of it or nothing.
+    """
+    refused: list[Made] = []
+
+    def tasks() -> Iterator[Task]:
+        for name, each in wanted.items():
+            try:
+                _is_free(each.order.out)
+                yield task_for(name, each.order, each.spec, each.tries, far=pool.far)
+            except HpnError as error:
+                refused.append(Made(name, error, 0.0))
+
+    def begins(task: Task, where: str) -> None:
+        on_start(task.name, where)
+        with suppress(HpnError):  # told when it comes home
+            create(wanted[task.name].order.out)  # what an earlier run left says nothing from here on
+
+    try:
+        for done in pool.run(tasks(), begins):
+            yield from _taken(refused)
+            name = done.task.name
+            try:
+                found: RunFolder | HpnError = bring_home(done, wanted[name])
+            except HpnError as error:
+                found = error
+            yield Made(name, found, done.wall_s)
+        yield from _taken(refused)
+    finally:
+        for each in wanted.values():
+            with suppress(OSError):  # it was never made, or is a run
+                each.order.out.rmdir()
+
+
+def _taken(refused: list[Made]) -> Iterable[Made]:
+    found = refused[:]
+    refused.clear()
+    return found
+
+
+def _is_free(out: Path) -> None:
+    """InputError when something else than a run lies in a run's place: better now than when the run is made."""
+    if out.is_symlink():
+        raise InputError(f"{out} is a link, and a run comes to its place by its name; remove it, or use another --out")
+    try:
+        if os.path.lexists(out) and os.listdir(out):
+            load(out)
+    except OSError as error:
+        raise InputError(f"cannot make run folder {out}: {error.strerror}; choose another with --out") from error
+
+
+def bring_home(done: Done, wanted: Wanted) -> RunFolder:
+    """Put a run into its place, whole or not at all; doubtful tries stand beside it.
+
+    The product's own errors as the far end had them, with its words. InputError when the place holds something else.
+    """
+    out = wanted.order.out
+    places = [out, *(out.with_name(f"{out.name}.doubtful-{number}") for number in range(wanted.tries, 0, -1))]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    output = done.folder / OUTPUT
+    words = _said(output)
+    if wanted.keep_output and output.is_file():
+        os.replace(output, out.with_name(OUTPUT))
+    for place in reversed(places):
+        made = done.folder / place.name
+        if made.is_dir():
+            _put(made, create(place).path)
+    if out.is_dir() and not os.listdir(out):
+        out.rmdir()  # it was made free, and there is nothing to put there
+    if done.error:
+        raise error_for(done.code, done.error)
+    if done.code not in JUDGED:
+        raise error_for(done.code, _last_words(words, done.code))
+    if done.code == NoisyError.exit_code and not RunFolder(out).has_verdict:
+        raise NoisyError(_last_words(words, done.code))
+    return load(out)
+
+
+def _put(made: Path, place: Path) -> None:
+    try:
+        made.rename(place)
+    except OSError as error:  # somebody has written there, or it is another file system
+        raise InputError(f"cannot put a run into {place}: {error.strerror}; choose another --out") from error
+
+
+def _said(output: Path) -> list[str]:
+    try:
+        lines = output.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if line.strip()]
+
+
+def _last_words(lines: list[str], code: int) -> str:
+    """The process's own error lines, or the last line it printed."""
+    said = lines[-1].strip() if lines else "it said nothing"
+    return "\n".join(errors_in(lines)) or f"the run ended with code {code}: {said}"

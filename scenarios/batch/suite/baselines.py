@@ -1,0 +1,134 @@
+"""A suite and the baselines that gate it: read and checked before anything runs, held against what was measured.
+
+Changes when a baseline has to fit a suite in another way. What is held, and how, is ``results.comparison.gate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hpn.results.comparison.baseline import Baseline, check_same, read
+from hpn.results.comparison.gate import Gate, file_of, gate, strays, text_of
+from hpn.results.comparison.gather import opened
+from hpn.results.comparison.groups import Across, Compared
+from hpn.results.export.ci import Repeats
+from hpn.results.judge.verdict import Outcome
+from hpn.results.run.identity import identity_of
+from hpn.results.text.printable import printable
+from hpn.scenarios.batch.suite.suite import Run, Suite
+from hpn.scenarios.run.asked import asked_of
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.document import shorten
+from hpn.testbed.lag.datapaths import candidates
+from hpn.testbed.vm.engines import named
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The baselines of a suite, by drill and engine, and the folder that they are in.
+
+    ``suite``: its file. ``tolerance``: the share of its baseline that a figure may be worse by. ``unused``: a line for
+    each baseline of no drill in the suite, as a renamed one leaves it.
+    """
+
+    folder: Path
+    baselines: Mapping[tuple[str, str], Baseline]
+    suite: str
+    tolerance: float = 0.0
+    unused: tuple[str, ...] = ()
+
+
+def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
+    """The baselines of the suite's drills. InputError, with every problem, where one does not fit what would run."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; hpn ci run {suite.source} --save {folder} writes it")
+    runs = {(run.name, run.engine): run for run in suite.runs}
+    unused = tuple(printable(f"{path} is a baseline of no drill in this suite") for path in strays(folder, runs))
+    for line in unused:
+        tell(line)
+    kept: dict[tuple[str, str], Baseline] = {}
+    problems: list[str] = []
+    for key, run in runs.items():
+        try:
+            if (path := file_of(folder, *key)).exists():
+                kept[key] = _checked(path, run, suite.source)
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return Kept(folder, kept, suite.source, unused=unused)
+
+
+def gated(groups: tuple[Repeats, ...], out: Path, kept: Kept | None) -> tuple[Repeats, ...]:
+    """Each drill with what came of its baseline, where there are any; its run folders are below ``out``."""
+    return groups if kept is None else tuple(replace(group, gate=_gate(group, out, kept)) for group in groups)
+
+
+def save(groups: Iterable[Repeats], out: Path) -> Iterator[tuple[str, str]]:
+    """Name and text of the baseline of each drill that passes; '' for the text of one that is not to be kept."""
+    for group in groups:
+        name = file_of(Path(), *group.key).name
+        passes = group.own_exit_code == Outcome.PASS.exit_code
+        yield name, text_of(_compared(group, out)) if passes else ""
+
+
+def _checked(path: Path, run: Run, suite: str) -> Baseline:
+    """The baseline in a file. InputError, naming the key that differs, where it is of something else than the run."""
+    kept, spec = read(path), named(run.engine)
+    asked = run.drill.slowed(spec.engine().slowness) if spec.start is not None else run.drill
+    fabric = build(asked.topology)
+    identity = identity_of(fabric, asked_of(asked, fabric))
+    engine = kept.setting.get(Across.ENGINE, "")
+    setting = {Across.ENGINE: engine if engine.partition("/")[0] == run.engine else run.engine}
+    digests = {what: identity.digests[what] for what in kept.digests if what in identity.digests}
+    setting |= {what: kept.setting.get(what, "") for what in digests}
+    if Across.SETTINGS in digests:  # what marks at switches only a run can tell
+        digests[Across.SETTINGS] += "".join(kept.digests[Across.SETTINGS].partition(" ")[1:])
+    try:
+        check_same(kept, setting, digests, identity.told, however_run=True)
+        _check_parts(kept, asked.topology)
+    except InputError as error:
+        meant = f"if that is meant: hpn ci run {suite} --save {path.parent}"
+        raise InputError([f"{path}: {problem}; {meant}" for problem in error.problems]) from error
+    return kept
+
+
+def _check_parts(kept: Baseline, spec: FabricSpec) -> None:
+    """InputError where the topology names a LAG datapath or a marker that the baseline's runs did not have.
+
+    What ``auto`` comes to, only a run can tell.
+    """
+    engine, settings = kept.setting.get(Across.ENGINE, ""), kept.digests.get(Across.SETTINGS, "")
+    datapath, marker = engine.rpartition("/")[2], settings.partition(" ")[2]
+    possible = [kind.name for kind in candidates(spec.lag)]
+    problems: list[str] = []
+    if "/" in engine and possible and datapath not in possible:
+        problems.append(f"engine {engine!r}, these runs of another (lag was {datapath}, is {spec.lag})")
+    if marker and spec.ecn is not None and spec.ecn.marker not in {"auto", marker}:
+        before = kept.setting.get(Across.SETTINGS, "")
+        problems.append(
+            f"settings {shorten(before, 80)}, these runs of another (ecn.marker was {marker}, is {spec.ecn.marker})"
+        )
+    if problems:
+        raise InputError([f"the baseline is of {problem}" for problem in problems])
+
+
+def _gate(group: Repeats, out: Path, kept: Kept) -> Gate:
+    file = file_of(kept.folder, *group.key)
+    if group.key not in kept.baselines:
+        return Gate(str(file), said=f"no baseline {file}; hpn ci run {kept.suite} --save {kept.folder} writes it")
+    try:
+        runs = _compared(group, out)
+    except InputError as error:
+        return Gate(str(file), said=f"not held against {file}: {error}", is_refused=True)
+    if not runs:
+        return Gate(str(file), said="not held against its baseline: there is no run")
+    return gate(kept.baselines[group.key], file, runs, kept.tolerance)
+
+
+def _compared(group: Repeats, out: Path) -> list[Compared]:
+    return [opened(out / run.folder) for run in group.runs if run.judged is not None]

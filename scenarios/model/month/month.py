@@ -1,0 +1,140 @@
+"""Months of failures on pods of several architectures: the same job, the same rates, what each loses. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hpn.scenarios.model.month.assumptions import Assumptions
+from hpn.scenarios.model.month.failures import MONTH_H, draw, expected_flaps
+from hpn.scenarios.model.month.job import Job
+from hpn.scenarios.model.month.life import lived
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.fluid.pods import Pods
+
+NO_PATH_CONTROL = "hpn-no-path-control"
+NETWORKS = ("hpn", NO_PATH_CONTROL, "dual-tor-clos", "stacked-dual-tor", "single-tor")
+"""What a month can be spent on: architectures, and HPN without path control."""
+PAPER_POD = FabricSpec(segments=15, hosts=128, rails=8, aggs=60)
+ASSUMED = Assumptions()
+_ITSELF_BYTES = 100 * 2**20
+_BYTES_A_FLAP = 8 * 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be reckoned; ``gpus`` None: all of the pods. The default is the paper's pod."""
+
+    networks: Sequence[str] = NETWORKS
+    spec: FabricSpec = PAPER_POD
+    gpus: int | None = None
+    queue_pairs: int = 16
+    months: int = 12
+    seed: int = 1
+    given: Assumptions = ASSUMED
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A figure over the months: mean, least and most."""
+
+    mean: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a month takes from the job on one network, all *modelled*, in GPU hours of full speed.
+
+    Full speed is every iteration as with all sums at the NICs' whole rate: what hashes cost when all is well is told
+    apart from what failures cost.
+    """
+
+    network: str
+    gpus: int
+    iteration_s: float  # when all is well
+    one_link_cut: float  # how many times as long an iteration takes then; infinite where the job cannot go on
+    flaps: float  # in a month, expected
+    crashes: Spread
+    lost_gpu_hours: Spread
+    lost_share: float  # of the month, mean
+    lost_samples: float  # to failures: what those GPU hours would have trained on, mean
+    hashes_gpu_hours: float
+    slower_gpu_hours: float
+    stalled_gpu_hours: float
+    rolled_back_gpu_hours: float
+    down_gpu_hours: float
+    kind: str = "modelled"
+
+
+def reckon(asked: Asked, available_bytes: float, tell: Callable[[str], None]) -> Iterator[Outcome]:
+    """One outcome for each network. InputError for sizes that make no job; MachineError where memory does not do."""
+    sizes = [Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(name)})) for name in asked.networks]
+    gpus = [_gpus(asked, pods) for pods in sizes]
+    for pods, count in zip(sizes, gpus, strict=True):
+        check_memory(pods, count * asked.queue_pairs, expected_flaps(pods, count, asked.given), available_bytes)
+    for name, pods, count in zip(asked.networks, sizes, gpus, strict=True):
+        tell(f"{name}: {count:,} GPUs, {count * asked.queue_pairs:,} queue pairs, {asked.months} months")
+        yield _outcome(name, asked, pods, count)
+
+
+def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -> None:
+    """MachineError, before anything is made, when it would not fit."""
+    needed = _ITSELF_BYTES + pods.memory_bytes(flows) + flaps * _BYTES_A_FLAP
+    if needed > available_bytes:
+        raise MachineError(
+            f"{flows:,} queue pairs over {pods.links:,} directed links and {flaps:,.0f} flaps a month take about"
+            f" {needed / 1e9:,.1f} GB and {available_bytes / 1e9:,.1f} GB are free; lower --pods or --queue-pairs"
+        )
+
+
+def _outcome(name: str, asked: Asked, pods: Pods, gpus: int) -> Outcome:
+    job = Job.on(pods, gpus, asked.queue_pairs, asked.seed, asked.given, path_control=name != NO_PATH_CONTROL)
+    speed = job.given.iteration_s / job.iteration_s
+    found = [lived(job, draw(pods, gpus, asked.given, asked.seed, month)) for month in range(asked.months)]
+    totals = [month.total_h * speed * gpus for month in found]
+
+    def mean(of: str) -> float:
+        return float(np.mean([getattr(each, of) for each in found])) * speed * gpus
+
+    return Outcome(
+        network=name,
+        gpus=gpus,
+        iteration_s=job.iteration_s,
+        one_link_cut=job.stretch_of_a_cut if job.has_another_way else float("inf"),
+        flaps=expected_flaps(pods, gpus, asked.given),
+        crashes=_spread([float(month.crashes) for month in found]),
+        lost_gpu_hours=_spread(totals),
+        lost_share=float(np.mean(totals)) / gpus / MONTH_H,
+        lost_samples=float(np.mean(totals)) * 3600 / job.given.iteration_s * job.given.samples_a_gpu,
+        hashes_gpu_hours=MONTH_H * gpus * (1 - speed),
+        slower_gpu_hours=mean("slower_h"),
+        stalled_gpu_hours=mean("stalled_h"),
+        rolled_back_gpu_hours=mean("rolled_back_h"),
+        down_gpu_hours=mean("down_h"),
+    )
+
+
+def architecture_of(name: str) -> str:
+    """The architecture that a network is built as. InputError for what a month cannot be spent on."""
+    if name not in NETWORKS:
+        raise InputError(f"a month cannot be spent on {name[:60]!r}; it can on {', '.join(NETWORKS)}")
+    return "hpn" if name == NO_PATH_CONTROL else name
+
+
+def _gpus(asked: Asked, pods: Pods) -> int:
+    gpus = pods.gpus if asked.gpus is None else asked.gpus
+    if not 2 * pods.rails <= gpus <= pods.gpus or gpus % pods.rails:
+        raise InputError(
+            f"a job of {gpus:,} GPUs is not whole hosts of {pods.rails}, at least 2, on {pods.gpus:,} GPUs;"
+            f" --gpus takes {2 * pods.rails} to {pods.gpus:,} in steps of {pods.rails}"
+        )
+    return gpus
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(float(np.mean(values)), min(values), max(values))

@@ -1,0 +1,1 @@
+"""What hpn says of itself: speed (bench) and outages of known length (selftest)."""

@@ -1,0 +1,173 @@
+"""What a packet of a job costs: in virtual time all in, and on this kernel beside iperf3 over the same switches."""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpn.failover.analysis.job import JobMetrics
+from hpn.results.text.figure import Figure
+from hpn.scenarios.drill.catalogue import load
+from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run.engines import run_in_guest
+from hpn.scenarios.run.job_on_lab import LabJob
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.selfcheck.bench.elephants import Measured, spec
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.vm.engines import EngineSpec
+from hpn.traffic.flows.framing import data_bytes, wire_bytes
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.messages import MessageWork
+from hpn.traffic.tools import iperf, sockperf
+
+_DRILL, _IDLE = (Path(__file__).parent / name for name in ("job.yaml", "job-idle.yaml"))
+_OTHERS = ("iperf3", "sockperf")  # the latter only where it is installed
+_RING = "link-down-allreduce"
+_PATH_MTU = 4096
+_MESSAGE_BYTES, _MESSAGES = 4_000_000, 4  # an iteration; many on their way, so that the wire is never idle
+_LEAD_NS = 200_000_000
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_NOT_BUSY = (3, 4, 7)  # fields of /proc/stat: idle, iowait, steal
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """One drill in a guest."""
+
+    job: JobMetrics
+    user_s: float  # programs of the guest, and its kernel
+    system_s: float  # system calls of both, a guest's own caught by ptrace
+
+    @property
+    def cpu_s(self) -> float:
+        """All in."""
+        return self.user_s + self.system_s
+
+
+def virtual_ring(engine: EngineSpec) -> Figure:
+    """How much longer a ring AllReduce takes than its bound, 2(n-1)/n x size / rate x frame / payload."""
+    drill = load(_RING)
+    if drill.job is None or not isinstance(drill.job.work, CollectiveWork):
+        raise MachineError(f"the drill {_RING} has no collective")
+    job, size = _cost(engine, drill).job, drill.job.work.size_bytes
+    bound_ms = _ring_ms(job.ranks, size, build(drill.topology).nics[0].links[0].rate_bps, drill.job.path_mtu)
+    note = f"{job.mean_ms:.2f} ms, bound {bound_ms:.2f}: {job.ranks} ranks, {size / 1e6:g} MB"
+    over = (job.mean_ms / bound_ms - 1) * 100
+    return Figure(f"{engine.name}: ring AllReduce beyond its bound", over, "%", 1, note=note)
+
+
+def _ring_ms(ranks: int, size_bytes: int, rate_bps: int, path_mtu: int) -> float:
+    """Each rank sends all but its own share of the data twice, a packet's headers with every path MTU of it."""
+    return 2 * (ranks - 1) / ranks * size_bytes * 8 / rate_bps * wire_bytes(path_mtu) / path_mtu * 1e3
+
+
+def virtual_packet(engine: EngineSpec) -> Figure:
+    """CPU of guest kernel, workers and supervisor for a packet, beyond what the same drill takes without packets."""
+    busy, idle = _cost(engine, load_drill(_DRILL)), _cost(engine, load_drill(_IDLE))
+    packets, cpu_s = busy.job.packets - idle.job.packets, busy.cpu_s - idle.cpu_s
+    user, system = (busy.user_s - idle.user_s) / packets * 1e6, (busy.system_s - idle.system_s) / packets * 1e6
+    parts = f"user {user:.1f}, system {system:.1f}"
+    note = f"{parts}; {packets:,} packets, {busy.cpu_s:.1f} CPU s with {idle.cpu_s:.1f} for boot and lab"
+    return Figure(f"{engine.name}: CPU for a packet of a job", cpu_s / packets * 1e6, "us", 15, note=note)
+
+
+def _cost(engine: EngineSpec, drill: Drill) -> _Cost:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryDirectory() as out:
+        run = run_in_guest(Order(drill, Path(out) / "run", ("bench",)), engine, lambda _line: None)
+        job = run.metrics().job
+    if job is None:
+        raise MachineError(f"the drill {drill.name} ran no job")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return _Cost(job, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime)
+
+
+def figures(found: Measured) -> Iterator[Figure]:
+    """The lines of ``side_by_side``: a job has to be ahead of every tool that was there."""
+    others = {name: found[f"{name}_per_cpu_s"] for name in _OTHERS if f"{name}_per_cpu_s" in found}
+    missing = "".join(f"; {name} is not installed" for name in _OTHERS if name not in others)
+    note = f"{found['job_pps']:,.0f} packets/s, {found['job_lost']:.0f} lost{missing}"
+    best = max(others.values())
+    yield Figure(
+        "job over three switches: packets per CPU s", found["job_per_cpu_s"], "", best, at_least=True, note=note
+    )
+    for name, per_cpu_s in others.items():
+        beside = f"{found[f'{name}_pps']:,.0f} packets/s, {found[f'{name}_lost']:.0f} lost"
+        yield Figure(f"{name} over three switches: packets per CPU s", per_cpu_s, "", note=beside)
+
+
+async def side_by_side(seconds: int) -> Measured:
+    """Packets of one size at 2 Gbit/s one way, sent by a job and by other tools in turn: the machine's CPU counts."""
+    fabric = build(spec())
+    lab = Lab.start(fabric, lambda _event: None)
+    await lab.converged()
+    found = {**await _job(lab, fabric, seconds), **await _iperf(lab, fabric, seconds)}
+    if sockperf.installed():
+        found |= await _sockperf(lab, fabric, seconds)
+    lab.close()
+    return found
+
+
+async def _job(lab: Lab, fabric: Fabric, seconds: int) -> Measured:
+    work = MessageWork("incast", _MESSAGE_BYTES, count=_MESSAGES, fan_in=1)
+    with tempfile.TemporaryDirectory() as out:
+        job = LabJob(lab, plan_of(Job(work), fabric), Path(out), "disjoint")
+        await job.start()
+        start_ns = now_ns() + _LEAD_NS
+        job.engine.begin(start_ns)
+        await job.until(start_ns)
+        busy_s = _busy()
+        await job.until(start_ns + seconds * 10**9)
+        busy_s = _busy() - busy_s
+        report = await job.finish()
+        await job.engine.close()
+    pairs = [pair for worker in report.workers for pair in worker.queue_pairs]
+    packets = sum(pair.packets for pair in pairs)
+    lost = sum(pair.packets_again for pair in pairs)
+    return {"job_pps": packets / seconds, "job_lost": lost, "job_per_cpu_s": (packets - lost) / busy_s}
+
+
+async def _iperf(lab: Lab, fabric: Fabric, seconds: int) -> Measured:
+    source, target = fabric.nics[-1], fabric.nics[0]
+    spaces = lab.wiring.namespaces
+    payload_bytes = data_bytes(_PATH_MTU)
+    rate_bps = round(source.links[0].rate_bps * payload_bytes / wire_bytes(_PATH_MTU))
+    busy_s = _busy()
+    found = await iperf.udp(spaces[source.host], spaces[target.host], target.ip, rate_bps, seconds, payload_bytes)
+    arrived = found.packets - found.lost
+    return {
+        "iperf3_pps": found.packets / found.seconds,
+        "iperf3_lost": found.lost,
+        "iperf3_per_cpu_s": arrived / (_busy() - busy_s),
+    }
+
+
+async def _sockperf(lab: Lab, fabric: Fabric, seconds: int) -> Measured:
+    source, target = fabric.nics[-1], fabric.nics[0]
+    spaces = lab.wiring.namespaces
+    rate_pps = round(source.links[0].rate_bps / 8 / wire_bytes(_PATH_MTU))
+    busy_s = _busy()
+    found = await sockperf.udp(
+        spaces[source.host], spaces[target.host], target.ip, rate_pps, seconds, data_bytes(_PATH_MTU)
+    )
+    return {
+        "sockperf_pps": found.sent / found.seconds,
+        "sockperf_lost": max(found.sent - found.received, 0),
+        "sockperf_per_cpu_s": min(found.received, found.sent) / (_busy() - busy_s),
+    }
+
+
+def _busy() -> float:
+    """Seconds in which a CPU of this machine did something, since boot: packets in transit are nobody's process."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return sum(field for at, field in enumerate(fields) if at not in _NOT_BUSY) / _TICKS_PER_S

@@ -1,0 +1,1 @@
+"""nftables of one namespace: transactions, rules as messages, counters."""

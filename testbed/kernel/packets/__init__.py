@@ -1,0 +1,1 @@
+"""Packet sockets, captures and the pcapng format."""

@@ -1,0 +1,1 @@
+"""Processes: the sandbox, confined programs, what they may have and how they end."""

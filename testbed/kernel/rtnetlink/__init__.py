@@ -1,0 +1,1 @@
+"""rtnetlink: links, addresses, routes, neighbours and queue disciplines, asked and read."""

@@ -1,0 +1,1 @@
+"""The kernel's Soft-RoCE: devices and whether it serves a lab."""

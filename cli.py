@@ -1,4 +1,4 @@
-"""The ``hpn`` command: finds the command asked for."""
+"""The ``hpn`` command: dispatches to its subcommands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def command_line() -> None:
 
 
 def main() -> None:
-    """Run the command line, once what killed commands left of the machine is undone."""
+    """Run the command line, after undoing changes that killed commands left on the machine."""
     neighbour_table.put_back()
     edge.run(lambda: command_line.load(sys.argv[1:]), lambda: command_line.main(prog_name="hpn", standalone_mode=False))
 

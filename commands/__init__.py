@@ -1,7 +1,7 @@
-"""The commands of ``hpn``, a module for each family: parse, call one function, print.
+"""Commands of ``hpn``, a module for each family: parse, call one function, print.
 
-A new command is a function in one of these modules and its name here. A module is imported when one of its commands is
-asked for, so that ``hpn --help`` waits for none.
+A new command is a function in one of these modules and its name here. A module is imported only when one of its
+commands is used, so that ``hpn --help`` waits for none.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from hpn.testbed.entries import Registry
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command is: ``module`` has a ``click.Command`` of that name.
+    """Location of a command: ``module`` has a ``click.Command`` of that name.
 
-    There '_' stands for '-', and one is at the end where Python, or what the command calls, has the name already.
+    The function has '_' instead of '-'. A trailing '_' avoids names that Python, or the function it calls, uses.
     """
 
     name: str
     module: str
     section: str = "More"
-    """Below which title ``hpn --help`` lists it."""
+    """Section title of ``hpn --help`` that lists it."""
 
 
 _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -54,7 +54,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "config": ("config",),
     },
 }
-"""Title to module to the commands in it, in the order in which ``hpn --help`` shows the titles."""
+"""Commands by section title and module, in the order of the titles in ``hpn --help``."""
 
 COMMANDS: Registry[Command] = Registry(
     "command",
@@ -67,4 +67,4 @@ COMMANDS: Registry[Command] = Registry(
     ),
     of=Command,
 )
-"""Every command by name; ``COMMANDS.add(Command("mine", __name__))`` is how a plug-in brings its own."""
+"""Every command by name; plug-ins add theirs with ``COMMANDS.add(Command("mine", __name__))``."""

@@ -1,6 +1,6 @@
-"""Labs broken and mended by hand, and what then happens in them.
+"""Faults by hand in a lab, their repair, and the events that follow.
 
-Changes when parts of a running lab are broken, mended or followed in another way.
+Changes when parts of a running lab are broken, repaired or followed in another way.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def break_(target: str, lab_name: str | None, as_json: bool) -> None:
 
 
 def _nics_at(fabric: Fabric, part: str) -> tuple[str, str]:
-    """A NIC that the part serves, and one of the same rail on another host: a flow that it may be in the way of."""
+    """Return a NIC that the part serves, and one of the same rail on another host: a flow that the fault may affect."""
     links = {link.name for link in fabric.links_in(part)}
     near = next((nic for nic in fabric.nics if any(link.name in links for link in nic.links)), fabric.nics[0])
     return near.name, next((nic.name for nic in fabric.nics if nic.host != near.host and nic.rail == near.rail), "")
@@ -69,7 +69,7 @@ def events(lab_name: str | None) -> None:
 
 
 def _show_change(change: control.JsonValue, direction: str, as_json: bool) -> None:
-    """What a break (direction 'down') or a mend ('up') changed."""
+    """Print the changes of a break (direction 'down') or of a repair ('up')."""
     if as_json:
         click.echo(json.dumps(change, indent=2))
     elif isinstance(change, dict):

@@ -104,5 +104,5 @@ def campaign_show(folder: Path, as_json: bool) -> None:
 
 
 def _smallest(folder: Path, done: Done) -> Path | None:
-    """The drill file of the first violation that was shown again."""
+    """Return the drill file of the first violation that was reproduced."""
     return next((folder / found.file for found in done.shrunk if found.file), None)

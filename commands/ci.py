@@ -123,19 +123,19 @@ def _begun(page: Page, left: RunsLeft, run: Run, where: str) -> None:
 
 
 def _wanted(suite: Path, topology: str, out: Path) -> Suite:
-    """The suite; a CI system that keeps OUT is told of mistakes in its files."""
+    """Return the suite; mistakes in its files are also reported in OUT, which a CI system collects."""
     try:
         return load_suite(suite, ENGINES, topology)
     except InputError as error:
         if suite.is_file():
-            with suppress(InputError):  # of OUT: what is wrong in the files comes first
+            with suppress(InputError):  # of OUT: mistakes in the files have priority
                 prepare(out)
                 schedule.write_refusal(out, suite.name, error, OF_FILES)
         raise
 
 
 def _kept(wanted: Suite, baseline: Path | None, tolerance: float | None, out: Path) -> baselines.Kept | None:
-    """The baselines that were asked for; a CI system that keeps OUT is told why they are refused."""
+    """Return the requested baselines; a refusal is also reported in OUT, which a CI system collects."""
     if baseline is None:
         if tolerance is not None:
             raise InputError("--tolerance is of figures of a baseline; write --baseline DIR too")

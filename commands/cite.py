@@ -1,4 +1,4 @@
-"""How hpn, and runs of it, are cited."""
+"""Citation of hpn, and of its runs."""
 
 from __future__ import annotations
 

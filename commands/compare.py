@@ -1,4 +1,4 @@
-"""Runs held against each other, or against figures that were kept."""
+"""Comparison of runs with each other, or with stored figures."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ def compare_(
 
 
 def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_json: bool) -> None:
-    """Groups held against the first, or one by itself: as a page where asked for, and on stdout."""
+    """Print groups compared with the first, or a single group; write a page if requested."""
     check_trusted(groups)
     found = differences(groups)
     why_no_evidence = why_not(groups)
     evidence = () if why_no_evidence else _science(groups, tell)
     if html is not None:
-        from hpn.results.page.beside import beside  # Jinja and numpy, which no other command waits for
+        from hpn.results.page.beside import beside  # Jinja and numpy, which other commands need not load
         from hpn.results.page.comparing import comparison_page
 
         write(html, comparison_page(groups, found, evidence, beside(groups), html), "--html")
@@ -125,7 +125,7 @@ def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_
 
 
 def _opened(words: Sequence[Path]) -> tuple[list[Compared], list[HpnError]]:
-    """The runs, and why others are left out. The first of these errors where no run is left."""
+    """Return the runs, and the errors of those left out. The first of these errors is raised if no run is left."""
     runs, problems = list[Compared](), list[HpnError]()
     for name, folder in labelled(words):
         try:
@@ -138,14 +138,14 @@ def _opened(words: Sequence[Path]) -> tuple[list[Compared], list[HpnError]]:
 
 
 def _left_out(problems: Sequence[HpnError]) -> int:
-    """Name them; the exit code is 2, or 3 where only memory was short, as of ``hpn results export``."""
+    """Print the runs left out; return exit code 2, or 3 if only memory was short, as ``hpn results export`` does."""
     for problem in problems:
         click.echo(f"hpn: left out: {printable(str(problem))}", err=True)
     return min((problem.exit_code for problem in problems), default=0)
 
 
 def _held(group: Group, save: Path | None, baseline: Path | None, *, as_json: bool) -> int:
-    """Keep its figures, or hold them against those that were kept."""
+    """Store the group's figures, or compare them with a baseline."""
     if save is not None:
         write(save, written(baseline_of(group)), "--save")
     if baseline is None:
@@ -165,7 +165,7 @@ def _science(groups: Sequence[Group], tell: float | None) -> Sequence[Evidence]:
 
 
 def _with_evidence(of: Difference, evidence: Sequence[Evidence], why_none: str) -> dict[str, object]:
-    """Infinite ends of what is a bound are null."""
+    """Return a difference with its evidence; infinite ends of bounds become null."""
     found = next((each for each in evidence if of.key in each.keys and each.group == of.group), None)
     told = None if found is None else asdict(found)
     lacking = of.finding if of.finding is Finding.START_MOVED else "fewer than 2 runs have it"

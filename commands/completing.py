@@ -1,8 +1,8 @@
-"""What a shell completes behind a command: names that a person would have to look up.
+"""Shell completion: names that a user would otherwise have to look up.
 
-Changes when something else can be looked up. What takes long to find is kept (``commands.remembered``). What cannot be
-found is not offered, and no error of it is told: a line that is being typed is no place for one. Nor is a name offered
-that a shell would take for something else.
+Changes when something else can be looked up. Slow look-ups are cached (``commands.remembered``). If a look-up fails,
+nothing is offered and no error is shown, since the user is still typing. Names that a shell would interpret are not
+offered.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ Completer = Callable[[click.Context, click.Parameter, str], Items]
 
 _MANIFEST = "manifest.json"
 _LOOK_AT = 2_000
-"""Folders, at most, for one key press."""
+"""Maximum folders read for one key press."""
 _RUNS = "runs"
 
 
 def _names_of(where: str) -> list[str]:
-    """What 'module:NAME' holds: the keys of a registry, names, entries with a key, or a function that gives them."""
+    """Return the names in 'module:NAME': keys of a registry, names, entries with a key, or the result of a function."""
     module, _, name = where.partition(":")
     found = getattr(import_module(module), name)
     return [getattr(each, "key", each) for each in (found() if callable(found) else found)]
 
 
 def _listed(name: str, where: str, *, or_file: bool = False) -> Completer:
-    """Completes names of a registry; ``or_file``: files too, once it looks like one."""
+    """Return a completer for names of a registry. ``or_file``: complete files, too, if the text looks like a path."""
 
     def complete(_context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
         if or_file and (incomplete.startswith(".") or "/" in incomplete):
@@ -66,7 +66,7 @@ networks = _listed("networks", "hpn.scenarios.model.month.month:NETWORKS")
 
 
 def targets(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """What the fault of a new drill may hit, on its topology."""
+    """Return possible targets of a new drill's fault, on its topology."""
     fault = str(context.params.get("fault") or "link-down")
     topology = str(context.params.get("topology") or "tiny")
 
@@ -82,32 +82,32 @@ def targets(context: click.Context, _param: click.Parameter, incomplete: str) ->
 
 
 def labs(_context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """Running labs."""
+    """Return running labs."""
     return _items((lab.name for lab in _labs()), incomplete)
 
 
 def nodes(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """Hosts and switches of the lab."""
+    """Return hosts and switches of the lab."""
     return _items(_parts(context, "nodes"), incomplete)
 
 
 def nics(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """NICs of the lab."""
+    """Return NICs of the lab."""
     return _items(_parts(context, "nics"), incomplete)
 
 
 def parts(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """Nodes, NICs and links of the lab."""
+    """Return nodes, NICs and links of the lab."""
     return _items(_parts(context, "nodes", "nics", "links"), incomplete)
 
 
 def runs(_context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """Run folders; folders where there is none."""
+    """Return run folders; any folders if there are none."""
     return _items(_runs(incomplete), incomplete) or [CompletionItem(incomplete, type="dir")]
 
 
 def places(_context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """Run folders, and the folders that hold some; folders where there is none."""
+    """Return run folders and folders that contain some; any folders if there are none."""
     found = _runs(incomplete)
     above = sorted({os.path.dirname(each) for each in found} - {""})
     return _items([*above, *found], incomplete) or [CompletionItem(incomplete, type="dir")]
@@ -120,7 +120,7 @@ def _labs() -> list[LabFolder]:
 
 
 def _parts(context: click.Context, *kinds: str) -> Iterator[str]:
-    """Names of parts of the lab that --lab names, of all labs without it."""
+    """Yield names of parts of the lab that --lab selects, or of all labs without it."""
     asked = context.params.get("lab_name")
     for lab in _labs():
         if asked in (None, lab.name):
@@ -141,7 +141,7 @@ def _parts_of(file: Path, kind: str) -> list[str]:
 
 
 def _content(path: str) -> bytes:
-    """The bytes of a file; none where there is none, as of a preset."""
+    """Return the bytes of a file; empty if there is none, as for a preset."""
     try:
         return Path(path).read_bytes() if os.path.isfile(path) else b""
     except OSError:
@@ -149,7 +149,7 @@ def _content(path: str) -> bytes:
 
 
 def _runs(incomplete: str) -> list[str]:
-    """Run folders up to two folders below the one typed so far, or ./runs where none is, the newest first."""
+    """Return run folders up to two levels below the folder typed so far, or below ./runs, the newest first."""
     begun, _, _ = incomplete.rpartition("/")
     starts = [f"{begun}/"] if "/" in incomplete else [f"{_RUNS}/", ""] if _RUNS.startswith(incomplete) else [""]
     seen = islice((path for start in starts for path in _folders(start, incomplete)), _LOOK_AT)
@@ -157,7 +157,10 @@ def _runs(incomplete: str) -> list[str]:
 
 
 def _folders(start: str, incomplete: str) -> Iterator[str]:
-    """Folders in one that fit what is typed, then those within each; later names first, as names are mostly times."""
+    """Yield folders that match the typed text, then those within each.
+
+    Names descend, as they are mostly times.
+    """
     first = [path for path in _within(start) if path.startswith(incomplete)]
     yield from first
     for folder in first:
@@ -174,15 +177,15 @@ def _within(start: str) -> list[str]:
 
 
 def _safely(find: Callable[[], list[_Found]]) -> list[_Found]:
-    """What there is; nothing where that cannot be said."""
+    """Return the result; an empty list on errors."""
     try:
         found = find()
-        return [*found] if isinstance(found, list) else []  # what is kept may be damaged
+        return [*found] if isinstance(found, list) else []  # the cache may be damaged
     except (HpnError, OSError, ValueError):
         return []
 
 
 def _items(known: Iterable[str], incomplete: str) -> Items:
-    """Those that begin so and that a shell takes as they are."""
+    """Return the names with that prefix which need no quoting in a shell."""
     fit = dict.fromkeys(name for name in known if isinstance(name, str) and name.startswith(incomplete))
     return [CompletionItem(name) for name in fit if shlex.quote(name) == name and not name.startswith("-")]

@@ -1,4 +1,4 @@
-"""What options have a value though nobody wrote it on the command line, and from where."""
+"""Options with a value from outside the command line, and its source."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _settings(root: click.Context, found: tuple[settings.File, ...]) -> Iterator
 
 
 def _in_force(option: click.Option, said: list[tuple[settings.File, dict[str, Any]]]) -> tuple[str, str]:
-    """The value of an option, and where it is from; ('', '') when it has its default."""
+    """Return the value of an option and its source; ('', '') if it has its default."""
     variable = option.envvar if isinstance(option.envvar, str) else ""
     if os.environ.get(variable):
         return os.environ[variable], variable
@@ -81,7 +81,7 @@ def _text(value: object) -> str:
 
 
 def _commands(context: click.Context, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command with its path, groups before what is in them."""
+    """Yield every command with its path, groups before their commands."""
     command = context.command
     yield path, command
     below: Mapping[str, click.Command] = getattr(command, "commands", {})
@@ -93,6 +93,6 @@ def _commands(context: click.Context, path: tuple[str, ...] = ()) -> Iterator[tu
 
 
 def _unknown_variables(root: click.Context) -> set[str]:
-    """Variables that look like ours and that nothing reads."""
+    """Return variables that start with HPN_ but that no option reads."""
     ours = {str(option.envvar) for _, command in _commands(root) for option in settings.options_of(command).values()}
     return {name for name in os.environ if name.startswith("HPN_")} - ours - set(VARIABLES)

@@ -1,4 +1,4 @@
-"""Drills: list, read, check, run; what their runs say, again and side by side."""
+"""Commands for drills: list, read, check, run, analyse again, compare engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of drills made and shown: one after the other here, by a pool, and at a pool's or a guest's far end."""
+"""Runs of drills, made and shown: one by one here, by a pool, and as a job in a pool's worker or a guest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Ran = tuple[Order, RunFolder | HpnError]
 
 @contextmanager
 def refusals_told(junit: Path | None, job_page: Path | None) -> Iterator[None]:
-    """The reports that were asked for, of mistakes in files: a CI system that keeps them is told."""
+    """Write the requested reports also for mistakes in files, as a CI system collects them."""
     try:
         yield
     except InputError as error:
@@ -50,7 +50,7 @@ def refusals_told(junit: Path | None, job_page: Path | None) -> Iterator[None]:
 
 
 def one_by_one(batch: Batch, spec: EngineSpec, claim: Claim, page: Page) -> Iterator[Ran]:
-    """Every run, here, watched while it lasts, until the folder of all of them is gone."""
+    """Yield every run, made here with a live view, until their common folder is gone."""
     _check(batch.drills, spec)
     left = waiting(_wanted(batch, spec), 1)
     for order, run in engines.run_batch(batch, spec, lambda title: LiveView(page.console, title), page.tell):
@@ -61,7 +61,7 @@ def one_by_one(batch: Batch, spec: EngineSpec, claim: Claim, page: Page) -> Iter
 
 
 def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page) -> Iterator[Ran]:
-    """Every run, by a pool, as they end; InputError for a place that holds something else."""
+    """Yield every run, made by a pool, in the order of completion. InputError for a folder with other content."""
     wanted = _wanted(batch, spec)
     left = waiting(wanted, pool.width, elsewhere=pool.far)
 
@@ -83,7 +83,7 @@ def _wanted(batch: Batch, spec: EngineSpec) -> dict[str, Wanted]:
 def make(
     batch: Batch, runs_made: Iterable[Ran], page: Page, junit: Path | None = None, job_page: Path | None = None
 ) -> int:
-    """Show every run as it is made, then write the reports; the exit code."""
+    """Show every run when it is made, then write the reports; return the exit code."""
     runs: list[RunFolder] = []
     refused: HpnError | None = None
     unmade: list[Unmade] = []
@@ -116,7 +116,7 @@ def make(
 
 
 def _tell_next(batch: Batch, runs: Sequence[RunFolder], page: Page) -> None:
-    """The page of one run, the repeats of one drill against each other, or the list of all runs."""
+    """Suggest the page of a single run, the comparison of repeats, or the list of all runs."""
     if len(runs) == 1:
         tell_next("drill run", quiet=page.as_json, run=runs[0].path)
     elif runs:
@@ -125,7 +125,7 @@ def _tell_next(batch: Batch, runs: Sequence[RunFolder], page: Page) -> None:
 
 
 def _in_order(batch: Batch, runs: Iterable[RunFolder]) -> list[RunFolder]:
-    """As they were asked for, whichever ended first."""
+    """Return the runs in the requested order, whichever ended first."""
     place = {order.out.name: at for at, order in enumerate(batch.orders())}
     return sorted(runs, key=lambda run: place[run.path.name])
 
@@ -139,7 +139,7 @@ def _show(run: RunFolder, drill: Drill, home: Path, page: Page) -> None:
 
 
 def pool_job(body: JsonValue, spec: EngineSpec) -> int:
-    """The job of a pool: what ``hpn drill run`` does and prints, for one run, into the folder that it is called in."""
+    """Do the job of a pool: run, and print like, ``hpn drill run`` for one run, in the current folder."""
     asked, page = pool_drills.body_from(body), Page(as_json=False)
     order = asked.order()
     _check([order.drill], spec)
@@ -155,14 +155,14 @@ def pool_job(body: JsonValue, spec: EngineSpec) -> int:
 
 
 def run_job(body: JsonValue, spec: EngineSpec) -> int:
-    """The job of a guest: news as lines; the outside reads the run folder and prints it."""
+    """Do the job of a guest: print progress as lines; the host reads the run folder and prints it."""
     order = engines.body_from(body).order(spec)
     with LiveView(terminal(), order.title) as listen:
         return session.run(order, listen).verdict().exit_code
 
 
 def _check(drills: Iterable[Drill], spec: EngineSpec) -> None:
-    """MachineError for a drill beyond what this machine was measured to carry."""
+    """Raise MachineError for a drill beyond the calibrated capacity of this machine."""
     if not spec.own_kernel:
         budget = calibrate.load()
         for each in drills:
@@ -170,10 +170,10 @@ def _check(drills: Iterable[Drill], spec: EngineSpec) -> None:
 
 
 def _with_report(run: RunFolder | MachineError | NoisyError) -> RunFolder | MachineError | NoisyError:
-    """The run's page beside its figures."""
+    """Return the run after writing its page into its folder."""
     if isinstance(run, RunFolder):
         from hpn.results.page.folder import (
-            write_report,  # Jinja and numpy, which nobody waits for who only lists drills
+            write_report,  # Jinja and numpy, which a list of drills need not load
         )
 
         write_report(run.path)

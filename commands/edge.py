@@ -1,6 +1,6 @@
-"""The edge of every program of hpn: what goes wrong becomes lines and an exit code.
+"""Entry point of every program of hpn: errors become lines and an exit code.
 
-Changes when programs begin otherwise, or another kind of trouble is to be told in another way.
+Changes when programs start in another way, or another kind of error is reported in another way.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from hpn.testbed.errors import HpnError, MachineError
 from hpn.testbed.kernel.process.processes import interrupted_by_any_signal
 from hpn.testbed.vm import repeatable
 
-_SIGPIPE = 128 + signal.SIGPIPE  # what a shell reports of a program whose reader went away; no answer of a drill
+_SIGPIPE = 128 + signal.SIGPIPE  # a shell's exit code for a program whose reader ended; no drill returns it
 
 
 def run(load: Callable[[], object], body: Callable[[], object]) -> NoReturn:
-    """``load`` what the body imports, do the ``body``, and leave with the exit code that it returns.
+    """Call ``load`` to import what the body needs, run ``body``, and exit with the code that it returns.
 
-    The product's own errors become a line each and their exit code. Between the two a guest's clock begins to count:
-    what is imported or opened later would move it.
+    hpn's own errors become a line each and their exit code. A guest's clock starts between the two calls: later imports
+    or file accesses would advance it.
     """
     stdout = sys.stdout
     try:
@@ -54,12 +54,12 @@ def run(load: Callable[[], object], body: Callable[[], object]) -> NoReturn:
         _drop_output()
         code = _SIGPIPE
     except SystemExit as leave:
-        # A closed pipe: rich ends so, and click, which puts something in the place of the stream.
+        # A closed pipe: rich ends like this, and so does click, which replaces the stream.
         if not isinstance(leave.__context__, BrokenPipeError) and sys.stdout is stdout:
             raise
         _drop_output()
         code = _SIGPIPE
-    except OSError as error:  # a full disk, a folder of somebody else, a working directory that is gone
+    except OSError as error:  # a full disk, another user's folder, a working directory that is gone
         where = f" ({error.filename})" if error.filename else ""
         click.echo(f"hpn: {error.strerror or error}{where}; check disk, path and permissions", err=True)
         code = MachineError.exit_code
@@ -67,7 +67,7 @@ def run(load: Callable[[], object], body: Callable[[], object]) -> NoReturn:
             sys.stdout.flush()
         except OSError:
             _drop_output()
-    except Exception:  # noqa: BLE001  # Python would end with 1, which says that the network failed
+    except Exception:  # noqa: BLE001  # Python would exit with 1, which means that the network failed
         traceback.print_exc()
         whose = f"hpn itself or of a plug-in ({', '.join(loaded)})" if (loaded := plugins.loaded()) else "hpn itself"
         click.echo(f"hpn: this is a mistake of {whose}, and says nothing of the network; please report it", err=True)
@@ -76,18 +76,18 @@ def run(load: Callable[[], object], body: Callable[[], object]) -> NoReturn:
 
 
 def _open_standard_streams() -> None:
-    """Give /dev/null to streams that the caller closed (``>&-``): no file of ours may get their numbers.
+    """Open /dev/null for streams that the caller closed (``>&-``), so that no other file gets their numbers.
 
-    What the others cannot encode, they escape: a name from a drill file ends no command.
+    Characters that the other streams cannot encode are escaped, so that a name from a drill file ends no command.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # for as long as we run
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # open until the program ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:
-    """What cannot be written is not tried again at exit."""
+    """Discard pending output, so that Python does not write it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""A run folder in the formats of other programs."""
+"""A run folder in third-party formats."""
 
 from __future__ import annotations
 

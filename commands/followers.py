@@ -1,6 +1,6 @@
-"""The command that follows each command: the last line that it prints, on standard error.
+"""Next-step hints: the command that follows each command, printed as the last line on standard error.
 
-Changes when another command is worth naming behind one.
+Changes when another command is worth suggesting after one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hpn.results.text.printable import printable
 Value = str | Path | int | Sequence[str | Path] | None
 
 _LONGEST = 300
-"""A longer line, such as one with the names of many runs, is no hint any more."""
+"""Maximum length of a hint; a line with the names of many runs would be longer."""
 _PARTS = re.compile(r"\[[^\]]*\]|\S+")
 
 FOLLOWERS: Mapping[str, Sequence[str]] = {
@@ -69,17 +69,20 @@ word, once for each value."""
 
 
 def tell_next(command: str, *, quiet: bool = False, **words: Value) -> None:
-    """Print what follows the command on stderr, unless ``quiet``, as where it prints JSON; the words fill the lines."""
+    """Print the next steps after the command on stderr; ``words`` fill the lines.
+
+    ``quiet`` suppresses it, as for JSON.
+    """
     found = () if quiet else tuple(following(command, words))
     if found:
         try:
             click.echo(f"next: {'   or: '.join(found)}", err=True)
-        except OSError:  # a stderr that takes nothing is no answer of the command
+        except OSError:  # an unwritable stderr does not change the command's result
             _forget_stderr()
 
 
 def _forget_stderr() -> None:
-    """What it still holds goes nowhere: Python would try again at its end, and exit with 120."""
+    """Discard pending output on stderr: Python would try again at exit, and return 120."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stderr.fileno())
@@ -87,7 +90,7 @@ def _forget_stderr() -> None:
 
 
 def following(command: str, words: Mapping[str, Value]) -> Iterator[str]:
-    """The command lines behind a command, quoted for a shell; none that could not be typed as it is shown. Pure."""
+    """Yield the command lines after a command, quoted for a shell; skip those that cannot be typed as shown. Pure."""
     given = {name: values for name, value in words.items() if (values := _values(value))}
     for line in FOLLOWERS[command]:
         text = " ".join(_filled(line, given))
@@ -96,7 +99,7 @@ def following(command: str, words: Mapping[str, Value]) -> Iterator[str]:
 
 
 def _values(value: Value) -> tuple[str, ...]:
-    """What a word stands for: no, one or several arguments, none of which a command takes for an option."""
+    """Return the arguments that a word represents, none of which looks like an option."""
     if value is None or value == "":
         return ()
     several = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
@@ -104,7 +107,7 @@ def _values(value: Value) -> tuple[str, ...]:
 
 
 def _filled(line: str, given: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The quoted arguments of a line; nothing when a word that it needs is not given."""
+    """Yield the quoted arguments of a line; nothing if a required word is missing."""
     parts = _PARTS.findall(line)
     needed = {name for part in parts if not part.startswith("[") for name in re.findall(r"{(\w+)}", part)}
     if not needed <= given.keys():

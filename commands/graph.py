@@ -74,7 +74,7 @@ def graph(
 
 
 def _format_of(out: Path | None) -> str:
-    """What the file's name ends in; SVG without an ending. InputError for a format that is not drawn."""
+    """Return the format by the file's ending; SVG without one. InputError for an unsupported format."""
     ending = out.suffix[1:].lower() if out is not None else ""
     if ending and ending not in _FORMATS:
         raise InputError(
@@ -85,7 +85,7 @@ def _format_of(out: Path | None) -> str:
 
 
 def _of_run(path: Path) -> tuple[Fabric, Overlay]:
-    """The fabric of a run folder, and what its drill broke, as far as the folder tells."""
+    """Return the fabric of a run folder, and the faults of its drill if the folder has them."""
     run = run_folder(path)
     fabric = run.fabric()
     try:
@@ -96,7 +96,7 @@ def _of_run(path: Path) -> tuple[Fabric, Overlay]:
 
 
 def _running(lab_name: str | None, flow: FlowAsked | None, load_ns: int | None) -> tuple[Fabric, Overlay]:
-    """The fabric of a lab, and what it is like now."""
+    """Return the fabric of a lab, and its current state."""
     place, record = registry.find(lab_name)
     fabric = registry.fabric_of(place)
     path: tuple[str, ...] = ()
@@ -117,6 +117,6 @@ def _running(lab_name: str | None, flow: FlowAsked | None, load_ns: int | None) 
 
 
 def _names(rows: control.JsonValue, key: str, by: str, *, wanted: bool = True) -> tuple[str, ...]:
-    """What is under ``key`` in the rows of which what is under ``by`` says so."""
+    """Return the values of ``key`` in the rows whose value of ``by`` is ``wanted``."""
     found = rows if isinstance(rows, list) else []
     return tuple(str(row[key]) for row in found if isinstance(row, dict) and bool(row[by]) == wanted)

@@ -1,4 +1,4 @@
-"""A group of commands that imports a command's module when that command is asked for, and lists all without."""
+"""Command groups that import a command's module only when it is used, and list all commands without imports."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from click.shell_completion import CompletionItem
 from hpn.commands import Command, settings
 from hpn.testbed.errors import InputError
 
-_INDENT = 6  # what click leaves free beside the names
+_INDENT = 6  # columns that click leaves free next to the names
 
 
 class _Alone(click.exceptions.NoArgsIsHelpError):
-    """The command without arguments."""
+    """Error for hpn without arguments: shows help and hints."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        from hpn.commands.next_step import hints  # reads runs and labs, which no other command waits for
+        from hpn.commands.next_step import hints  # reads runs and labs, which other commands need not do
 
         super().show(file)
         for line in ("", *hints()):
@@ -31,35 +31,35 @@ class _Alone(click.exceptions.NoArgsIsHelpError):
 
 
 class RenamedGroup(click.Group):
-    """A group that takes old names of its commands too."""
+    """A group that also accepts former names of its commands."""
 
     WAS: Mapping[str, str] = {"list": "ls"}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command of that name, or that was once called so."""
+        """Return the command of that name or former name."""
         return super().get_command(ctx, self.WAS.get(name, name))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """By its name now, by which files of settings are asked too."""
+        """Resolve a command by its current name, which settings files also use."""
         return super().resolve_command(ctx, [*(self.WAS.get(name, name) for name in args[:1]), *args[1:]])
 
 
 class LazyGroup(click.Group):
-    """Its commands lie in modules of their own."""
+    """A group whose commands are in modules of their own."""
 
     def __init__(self, *args: Any, commands_of: Mapping[str, Command], **kwargs: Any) -> None:
-        """``commands_of``: the commands by name; read when asked, as plug-ins add to them."""
+        """Create the group. ``commands_of``: the commands by name, read on use, as plug-ins add to them."""
         super().__init__(*args, **kwargs)
         self._known = commands_of
 
     def list_commands(self, _context: click.Context) -> list[str]:
-        """Every name, in order of the alphabet, as click has them."""
+        """Return every name in alphabetical order, as click does."""
         return sorted(self._known)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command, its module imported; None when there is none of that name."""
+        """Import and return the command; None if there is none of that name."""
         if name not in self._known:
             return None
         if context.resilient_parsing:
@@ -67,13 +67,13 @@ class LazyGroup(click.Group):
         return self._command(name)
 
     def _outline(self, name: str) -> click.Command:
-        """The command as completion needs it, its module not imported where that is known."""
+        """Return the command for completion, without importing its module if it is cached."""
         from hpn.commands.outline import command_of, outline
         from hpn.commands.remembered import kept
 
         try:
             return command_of(name, kept(f"command-{name}", lambda: outline(self._command(name))))
-        except (KeyError, TypeError, ValueError, AttributeError):  # what is kept is damaged
+        except (KeyError, TypeError, ValueError, AttributeError):  # the cache is damaged
             return self._command(name)
 
     def _command(self, name: str) -> click.Command:
@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
         return found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Without any argument: the help, what to do next, and exit code 2, as nothing was run."""
+        """Handle missing arguments: show help and hints, and exit with code 2, as nothing was run."""
         if not args and not ctx.resilient_parsing:
             raise _Alone(ctx)
         return super().parse_args(ctx, args)
@@ -93,21 +93,21 @@ class LazyGroup(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """With what files of settings say of hpn itself."""
+        """Create the context, with defaults for hpn's own options from settings files."""
         try:
             found = settings.files()
             extra.setdefault("default_map", settings.root_defaults(self, found))
             extra.setdefault("obj", found)
-        except InputError as error:  # told when a command is asked for: --help helps all the same
+        except InputError as error:  # raised when a command is used, so that --help still works
             extra.setdefault("obj", error)
         return super().make_context(info_name, args, parent, **extra)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """With what files of settings say of the command. InputError when one says what is not.
+        """Resolve a command, with its defaults from settings files. InputError for a mistake in these.
 
-        UsageError with what may have been meant.
+        UsageError with similar names for an unknown command.
         """
         if args and args[0] not in self._known and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise self._no_such(args[0], ctx)
@@ -123,18 +123,18 @@ class LazyGroup(click.Group):
         return name, command, rest
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names of commands and options, without importing any command."""
+        """Return names of commands and options, without importing any command."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         found = [CompletionItem(name, help=said.partition("\n")[0]) for name, said in self._said(names)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def load(self, arguments: Sequence[str]) -> None:
-        """Import what the command of this command line needs, when it has one."""
+        """Import the module of this command line's command, if any."""
         if arguments and arguments[0] in self._known:
             importlib.import_module(self._known[arguments[0]].module)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by section and what their docstrings say, which is read without importing them."""
+        """List the commands by section with their docstrings, which are read without importing them."""
         names = self.list_commands(context)
         longest = max(map(len, names))
         width = formatter.width - _INDENT - longest
@@ -148,7 +148,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl(rows)
 
     def _no_such(self, name: str, context: click.Context) -> click.UsageError:
-        """Tells names that are like it, and the commands of a group that are called so: 'drill run' for 'run'."""
+        """Return an error with similar names, and commands of groups with that name: 'drill run' for 'run'."""
         below = [
             f"{group} {name}"
             for group in self._known
@@ -159,7 +159,7 @@ class LazyGroup(click.Group):
         return click.UsageError(f"No such command {name!r}." + (f" Did you mean {meant}?" if meant else ""), context)
 
     def _said(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """The docstring of each command."""
+        """Yield the docstring of each command."""
         trees = {module: _functions(module) for module in {command.module for command in self._known.values()}}
         for name in names:
             of_module = trees[self._known[name].module]
@@ -167,15 +167,15 @@ class LazyGroup(click.Group):
 
 
 def _function_of(command: str, known: Container[str]) -> str:
-    """The name of a command's function among those ``known``."""
+    """Return the name of a command's function among those ``known``."""
     name = command.replace("-", "_")
     return f"{name}_" if f"{name}_" in known else name
 
 
 def _functions(module: str) -> dict[str, str]:
-    """The docstrings of a module's functions by name."""
+    """Return the docstrings of a module's functions by name."""
     spec = find_spec(module)
-    if spec is None or spec.origin is None:  # a plug-in's that has been taken away
+    if spec is None or spec.origin is None:  # a plug-in that was removed
         return {}
     tree = ast.parse(Path(spec.origin).read_text())
     return {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)}

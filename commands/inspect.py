@@ -1,4 +1,4 @@
-"""What a lab is like now, and what a run's NICs counted and its collectives took."""
+"""Current state of a lab, and NIC counters and collectives of a run."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _of_run(what: str, run: Path | None, as_json: bool) -> None:
 
 
 def _show_contents(run: Path, as_json: bool) -> None:
-    """Print what a run folder holds."""
+    """Print the contents of a run folder."""
     from hpn.results.run.reading import read  # numpy
     from hpn.results.text.contents import rows as rows_of
 
@@ -98,6 +98,6 @@ def _show_contents(run: Path, as_json: bool) -> None:
 
 
 def _counted(job: JobMetrics) -> list[dict[str, str | int]]:
-    """A row for each NIC; every NIC has all names."""
+    """Return a row for each NIC; every row has all counters."""
     names = sorted({name for counters in job.counters.values() for name in counters})
     return [{"nic": nic} | {name: of.get(name, 0) for name in names} for nic, of in job.counters.items()]

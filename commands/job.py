@@ -1,9 +1,9 @@
-"""The far end of a job: ``python -P -m commands.job JOB`` does what ``scenarios.run.job`` asked of a guest or process.
+"""Entry point of jobs: ``python -P -m commands.job JOB`` runs a job of ``scenarios.run.job`` in a guest or process.
 
 A kind of job is a function of its body and its engine, and its name here.
 """
 
-# ruff: noqa: E402  # Ctrl-C is dealt with before anything is imported, as in ``cli``
+# ruff: noqa: E402  # the signal handler is set before imports, as in ``cli``
 from __future__ import annotations
 
 import signal
@@ -24,7 +24,7 @@ from hpn.testbed.kernel.process import sandbox, survivor
 from hpn.testbed.vm.engines import EngineSpec, named
 
 Kind = Callable[[JsonValue, EngineSpec], int]
-"""Does a body for an engine, which may not be the one whose kernel this is; the exit code."""
+"""Runs a body for an engine, which may differ from the one that runs this kernel; returns the exit code."""
 
 KINDS: Mapping[str, str] = {
     "run": "hpn.commands.drill_runs:run_job",
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> None:
 
 
 def kind_of(job: Job) -> Kind:
-    """What does such jobs, its module imported. MachineError for a kind that this hpn does not know."""
+    """Import and return the function of such jobs. MachineError for a kind that this hpn does not know."""
     if job.kind not in KINDS:
         raise MachineError(f"no kind of job {job.kind!r}; it comes from another version of hpn")
     module, _, function = KINDS[job.kind].partition(":")

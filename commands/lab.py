@@ -1,4 +1,4 @@
-"""Labs by hand: plan, up, look, capture, break, mend, down."""
+"""Labs by hand: plan, start, look, capture, stop."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ def presets(as_json: bool) -> None:
 
 
 METRICS_PORT = 9476
-"""Without another word: 'hpn' on a telephone's keys, behind the 9 that most exporters begin with."""
+"""Default port: 'hpn' on a telephone keypad, after the 9 with which most exporters' ports begin."""
 
 
 class _TcpPort(click.ParamType[int]):
-    """A TCP port; what follows --metrics and is none is a topology at the wrong place."""
+    """A TCP port; the error for other text after --metrics hints that the topology comes first."""
 
     name = "port"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """0 to 65535."""
+        """Return a port number, 0 to 65535."""
         text = str(value)
         if not (text.isdecimal() and text.isascii() and int(text[:6]) < 1 << 16 and len(text) < 6):
             self.fail(f"{text!r} is no TCP port; a topology stands first: hpn up {text} --metrics", param, ctx)
@@ -118,7 +118,7 @@ def up(topology: str, name: str | None, quiet: bool, metrics_port: int | None, r
 
 
 def _neighbours_line(launched: LabRecord) -> str:
-    """Which way the lab got its place in the machine's neighbour table."""
+    """Return a line about the lab's entries in the machine's neighbour table."""
     if launched.neighbour_limit:
         raised = f"limit raised to {launched.neighbour_limit} until the lab is down"
         return f"neighbour table: {launched.neighbours} entries; {raised}"
@@ -131,7 +131,7 @@ def _launch(request: supervisor.Request, quiet: bool) -> LabRecord:
 
 
 def _see_it_through() -> None:
-    """Ignore what would end the command: its lab stays up from here on, so its exit code must say so."""
+    """Ignore signals that would end the command: its lab stays up from here on, and the exit code must say so."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 

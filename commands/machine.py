@@ -1,4 +1,4 @@
-"""What this machine can do, and how well: doctor, bench, self-test, guests."""
+"""Capabilities and performance of this machine: doctor, bench, self-test, guests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from hpn.testbed.vm.engines import asked_for
 
 _REPEATS = click.IntRange(1, 100)
 _FIRST = "link-down"
-"""The drill to begin with."""
+"""Drill suggested to new users."""
 
 
 @click.command()

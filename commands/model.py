@@ -1,4 +1,4 @@
-"""The flow-level model: a drill's answer without a lab."""
+"""Flow-level model: a drill's answer without a lab."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def model_(
 
 
 def _calibrate(folders: list[Path], times: Path | None, out: Page) -> int:
-    """Write the times of these runs."""
+    """Write the failover times of these runs."""
     from hpn.scenarios.model.calibrating import measured_in
     from hpn.scenarios.model.measured import text_of
     from hpn.scenarios.model.page import measured_document, measured_table

@@ -59,7 +59,7 @@ def month(
     from hpn.results.text.month import assumptions_table, month_table, told_changes
     from hpn.scenarios.model.month.assumptions import told, with_set
     from hpn.scenarios.model.month.failures import MONTH_H
-    from hpn.scenarios.model.month.month import NETWORKS, Asked, reckon  # numpy: no other command waits for it
+    from hpn.scenarios.model.month.month import NETWORKS, Asked, reckon  # numpy, which other commands need not load
     from hpn.testbed.lab.service.preflight import available_memory
 
     page, given = Page(as_json), with_set(changes)

@@ -1,4 +1,4 @@
-"""What to do next on this machine: what ``hpn`` alone says below its help.
+"""Hints on what to do next on this machine, shown by ``hpn`` without arguments below its help.
 
 Changes when something else is worth a hint.
 """
@@ -20,18 +20,18 @@ _ANSWERS = {"fail": "failed", "inconclusive": "is inconclusive", "pass": "passed
 
 
 def hints() -> Iterator[str]:
-    """A line for each thing that is there: a lab, a run; or how to begin."""
+    """Yield a line for each lab and for the newest run, or on how to begin."""
     try:
         labs = [record.name for _, record in registry.running()]
         newest = _newest()
-    except (HpnError, OSError) as error:  # help helps all the same
+    except (HpnError, OSError) as error:  # the rest of the help stays useful
         yield printable(f"hpn doctor tells what this machine can do ({error})")
         return
     yield from told(labs, newest)
 
 
 def told(labs: Sequence[str], newest: RunLine | None) -> Iterator[str]:
-    """The same of labs that are up, by name, and of the newest run below ./runs. Pure."""
+    """Yield the same for running labs, by name, and the newest run below ./runs. Pure."""
     for name in labs:
         yield f"Lab {name} is up: hpn watch --lab {name}, hpn inspect --lab {name}, hpn down {name}"
     if newest is not None:

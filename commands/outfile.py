@@ -1,6 +1,6 @@
-"""Files that a command writes where its user says.
+"""Files that a command writes to a place that the user names.
 
-Changes when a place that cannot be written has to be told in another way.
+Changes when a place that cannot be written has to be reported in another way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_PLACE = {
 def write(path: Path, content: str | bytes, option: str = "--out") -> None:
     """Replace the file that ``option`` names in one step.
 
-    InputError where no file can be, MachineError where it cannot be written, as on a full disk: then none was.
+    InputError if the place is unusable, MachineError if writing fails, as on a full disk; then no file was written.
     """
     try:
         if isinstance(content, bytes):
@@ -40,13 +40,13 @@ def write(path: Path, content: str | bytes, option: str = "--out") -> None:
 
 
 def check_free(path: Path, force: bool, option: str = "--out") -> None:
-    """InputError when something is at the place of a new file, unless ``force`` lets it be overwritten."""
+    """Raise InputError if something exists at the place of a new file, unless ``force`` allows overwriting."""
     if not force and os.path.lexists(path):
         raise InputError(f"{path} is there already; choose another {option}, or say --force")
 
 
 def make_folder(path: Path, option: str) -> None:
-    """Make the folder that ``option`` names, where it is not there. Errors as ``write``."""
+    """Create the folder that ``option`` names, if missing. Errors as for ``write``."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""A command as completion needs it: names of options and arguments and what completes them, without what it does.
+"""Outline of a command for completion: options, arguments and their completers, without its function.
 
-Changes when a command or parameter says something else that completion depends on.
+Changes when a command or parameter has another property that completion depends on.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from hpn.commands.group import RenamedGroup
 from hpn.commands.where import OneOf
 
 Outline = dict[str, Any]
-"""As JSON can hold it."""
+"""Outline as JSON data."""
 
 
 def outline(command: click.Command) -> Outline:
-    """What is to be kept of a command, and of those below it."""
+    """Return the outline of a command and its subcommands, for the cache."""
     below = getattr(command, "commands", {})
     return {
         "help": command.get_short_help_str(),
@@ -29,7 +29,7 @@ def outline(command: click.Command) -> Outline:
 
 
 def command_of(name: str, told: Outline) -> click.Command:
-    """The command again, to complete with; it does nothing."""
+    """Return a command made from its outline, for completion only; it does nothing."""
     params = [_param(each) for each in told["params"]]
     said: dict[str, Any] = {"params": params, "help": told["help"], "context_settings": told["settings"]}
     if told["commands"] is None:

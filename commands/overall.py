@@ -1,4 +1,4 @@
-"""The page over all runs of a command that makes several, written when they are made.
+"""Page over all runs of a command that makes several.
 
 Changes when such a command leaves another page.
 """
@@ -12,7 +12,7 @@ from hpn.testbed.errors import InputError
 
 
 def leave_page(out: Path, page: Page) -> None:
-    """Write OUT/report.html and tell where it is; nothing where no run was made."""
+    """Write OUT/report.html and print its path; do nothing if no run was made."""
     from hpn.results.page.folder import write_report  # Jinja and numpy, which are loaded after the measurements
 
     try:

@@ -1,4 +1,4 @@
-"""What commands share: where they print, and the options that several have."""
+"""Output and options that several commands share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
 def _set_stall_limit(_context: click.Context, _option: click.Parameter, seconds: float | None) -> None:
-    """Every guest that this command or one that it starts boots is told by the environment."""
+    """Set the stall limit by environment variable, for every guest that this command or its children boot."""
     if seconds is not None:
         os.environ[STALL_VARIABLE] = f"{seconds:g}"
 
@@ -38,7 +38,7 @@ stall_limit_option = click.option(
 
 
 def raise_neighbours_option(span: str) -> Callable[[Decorated], Decorated]:
-    """``--raise-neighbour-limit``, for as long as ``span`` says: 'the lab is up'."""
+    """Return the option ``--raise-neighbour-limit``; ``span``: its duration, such as 'the lab is up'."""
     return click.option(
         "--raise-neighbour-limit",
         is_flag=True,
@@ -53,7 +53,7 @@ def _topology(context: click.Context, _option: click.Parameter, name: str | None
 
 
 def topology_asked() -> str | None:
-    """What the command line of this command gives ``topology_option``."""
+    """Return the command line's value of ``topology_option``."""
     name: str | None = click.get_current_context().meta.get(_TOPOLOGY)
     return name
 
@@ -75,12 +75,12 @@ lab_option = click.option("--lab", "lab_name", shell_complete=labs, help="Which 
 
 
 class Length(click.ParamType[int]):
-    """A duration as drill files write it, in nanoseconds."""
+    """A duration in the syntax of drill files, as nanoseconds."""
 
     name = "duration"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """'2 s', '500ms' and the like."""
+        """Return the duration of '2 s', '500ms' and the like."""
         try:
             return parse_duration(value)
         except ValueError as error:
@@ -88,12 +88,12 @@ class Length(click.ParamType[int]):
 
 
 class Share(click.ParamType[float]):
-    """A percentage as drill files write it, from 0 to 1000 %, as a share: 1.0 is 100 %."""
+    """A percentage in the syntax of drill files, from 0 to 1000 %, as a share: 1.0 is 100 %."""
 
     name = "percent"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """'10 %', '2.5%' and the like."""
+        """Return the share of '10 %', '2.5%' and the like."""
         try:
             share = parse_percent(value)
         except ValueError as error:
@@ -111,17 +111,17 @@ _ENDLESS = 100_000  # columns
 
 @dataclass(frozen=True)
 class Page:
-    """Where a command that takes its time prints: with --json one document on stdout, news on stderr."""
+    """Output of a long-running command: with --json one document on stdout, progress on stderr."""
 
     as_json: bool
 
     @property
     def console(self) -> Console:
-        """For news that are more than a line."""
+        """Console for progress of more than a line."""
         return terminal(stderr=self.as_json)
 
     def tell(self, line: str) -> None:
-        """Print one line of news."""
+        """Print one line of progress."""
         click.echo(line, err=self.as_json)
 
     def show(self, *renderables: RenderableType) -> None:
@@ -130,13 +130,13 @@ class Page:
             show(*renderables)
 
     def end(self, document: Callable[[], object]) -> None:
-        """Print the answer as JSON, with --json; what is no number in JSON (infinity) is null."""
+        """Print the answer as JSON, with --json; infinity, which JSON lacks, becomes null."""
         if self.as_json:
             click.echo(to_json(document(), indent=2, inf_nan_mode="null"))
 
 
 def terminal(stderr: bool = False) -> Console:
-    """Where to print: as wide as the terminal or COLUMNS say, else without end; brackets are brackets, never markup.
+    """Return the console: as wide as the terminal or COLUMNS, else unlimited. Brackets are never markup.
 
     So in a file or a pipe each row of a table is one line, for grep.
     """
@@ -145,18 +145,18 @@ def terminal(stderr: bool = False) -> Console:
 
 
 def starting(title: str, where: str) -> str:
-    """News of a run that begins; ``where``: the worker that has it, '' for this machine."""
+    """Return the line for a run that begins; ``where``: its worker, '' for this machine."""
     return f"starting {title} on {where}" if where else f"starting {title}"
 
 
 def tell_left_out(drills: Iterable[str]) -> None:
-    """Name the drills of the library that this machine lacks the client of, each with what is missing, on stderr."""
+    """Print the library's drills that lack their client on this machine, each with what is missing, on stderr."""
     for drill in drills:
         click.echo(f"left out: {drill}", err=True)
 
 
 def show(*renderables: RenderableType) -> None:
-    """Print tables, a blank line between them."""
+    """Print tables, separated by blank lines."""
     console = terminal()
     for renderable in renderables:
         console.print(renderable)

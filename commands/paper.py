@@ -1,4 +1,4 @@
-"""The paper's claims."""
+"""Claims of the HPN paper."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What completion asks for, kept from one key press to the next: to import the commands takes longer than a key may.
+"""Cache for completion between key presses: importing the commands takes longer than a key press may.
 
-Changes when something else makes what is kept out of date. Files lie in the cache folder, named by a checksum of hpn's
-own files: their names, sizes and times. With plug-ins nothing is kept.
+Changes when something else makes cached data out of date. Files are in the cache folder, named by a checksum of the
+names, sizes and times of hpn's own files. With plug-ins nothing is cached.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _OLD_S = 30 * 86_400
 
 
 def kept(name: str, make: Callable[[], Kept]) -> Kept:
-    """What ``make`` gives, which JSON can hold: read from the cache, else made, and written there if possible.
+    """Return the result of ``make``, from the cache if possible; otherwise compute and cache it. It must be valid JSON.
 
-    ``name`` is of a-z, 0-9 and '-'; see ``digest`` for one of something else.
+    ``name`` consists of a-z, 0-9 and '-'; ``digest`` makes one from other data.
     """
     if plugins.folders():
         return make()
@@ -45,7 +45,7 @@ def kept(name: str, make: Callable[[], Kept]) -> Kept:
 
 
 def digest(*texts: str | bytes) -> str:
-    """A name for what depends on these."""
+    """Return a name for data that depends on these."""
     made = hashlib.sha256()
     for text in texts:
         made.update(hashlib.sha256(os.fsencode(text)).digest())
@@ -60,7 +60,7 @@ def _file(name: str) -> Path:
 
 @cache
 def _version() -> str:
-    """What hpn is made of."""
+    """Return a checksum of hpn's own files."""
     folders = (FOLDER, *(FOLDER / package for package in PACKAGES))
     return digest(sys.version, *sorted({each for folder in folders for each in _sources(folder)}))
 
@@ -77,7 +77,7 @@ def _sources(folder: Path) -> Iterator[str]:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write the file, and delete those that nobody has written for long."""
+    """Write the file, and delete files that were not written for a long time."""
     from hpn.testbed.files.replacing import replace_text
 
     file.parent.mkdir(parents=True, exist_ok=True)

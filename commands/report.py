@@ -1,4 +1,4 @@
-"""A folder that hpn has written as something that people read."""
+"""Report of a folder that hpn has written, for people."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
     hpn report ci-out
     hpn report runs --each
     """
-    from hpn.results.page.folder import (  # Jinja and numpy, which no other command waits for
+    from hpn.results.page.folder import (  # Jinja and numpy, which other commands need not load
         NAME,
         report_of,
         write_missing,

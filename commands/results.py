@@ -1,4 +1,4 @@
-"""What all runs below a folder have said: lists, trends, queries, and making room."""
+"""Runs below a folder: lists, trends, queries, and deletion of old runs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def ls(
 
 
 def _no_run(root: Path, wanted: Wanted) -> str:
-    """Why a list is empty, and what fills it."""
+    """Return why a list is empty, and what fills it."""
     if wanted != Wanted():
         return f"no run below {root} is like that; hpn results ls without options shows every run"
     return f"no run below {root}; hpn drill run NAME makes one, --runs names another folder"
@@ -173,7 +173,7 @@ def prune(root: Path, drill: str, keep: int, yes: bool) -> None:
 
 @contextmanager
 def index_of(root: Path) -> Iterator[Index]:
-    """The index of these runs, brought up to date."""
+    """Open the index of these runs and bring it up to date."""
     if not root.is_dir():
         raise InputError(f"{root} is no folder; name the one that run folders are below with --runs")
     name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
@@ -187,7 +187,7 @@ def index_of(root: Path) -> Iterator[Index]:
 
 
 def _json(answer: object) -> str:
-    """An answer as JSON that any program takes: what is no UTF-8 in a path is escaped."""
+    """Return an answer as JSON that any program accepts: bytes of a path that are not UTF-8 are escaped."""
     return json.dumps(_escaped(answer), indent=2, default=str)
 
 

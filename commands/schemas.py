@@ -1,4 +1,4 @@
-"""What editors must know of files that users write: the schema of each kind, and the line of a file that names it.
+"""Editor support for users' files: the schema of each kind, and the line of a file that names it.
 
 Changes when a schema is printed or written in another way, or editors look for it elsewhere.
 """
@@ -20,12 +20,15 @@ from hpn.testbed.files.json_schema import Schema
 
 
 def schema_text(schema: Schema) -> str:
-    """The schema as a file has it."""
+    """Return the schema as the content of a file."""
     return json.dumps(schema, indent=1) + "\n"
 
 
 def schema_command(kind: str, page: str, schema: Callable[[], Schema]) -> click.Command:
-    """``schema`` of a group: the JSON Schema of files of that kind; ``page`` says how an editor takes it."""
+    """Return the command ``schema`` of a group: the JSON Schema of files of that kind.
+
+    ``page``: editor instructions.
+    """
 
     @click.command("schema", help=f"Print the JSON Schema of {kind} files, for editors ({page}).")
     @click.option(
@@ -52,16 +55,16 @@ schema_option = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A new file of a user: its place, its text, and the place of its kind's schema where one is asked for."""
+    """A new file of a user: its path, its text, and the path of its schema if requested."""
 
     out: Path
     text: str
     schema_file: Path | None = None
 
     def write(self, schema: Callable[[], Schema], force: bool) -> None:
-        """Write the schema, then the file. InputError, and nothing is written, where something else is there.
+        """Write the schema, then the file. InputError, and nothing is written, if something else is there.
 
-        A schema file that has the same text already is left as it is.
+        A schema file with the same text is left unchanged.
         """
         check_free(self.out, force)
         make_folder(self.out.parent, "--out")
@@ -73,9 +76,9 @@ class Begun:
 
 
 def modeline(file: Path, schema: Path) -> str:
-    """The line by which a YAML language server finds the schema, told from the folder of the file.
+    """Return the line by which a YAML language server finds the schema, relative to the file's folder.
 
-    InputError for a name that such a line cannot have.
+    InputError for a name that such a line cannot contain.
     """
     place = os.path.relpath(os.path.realpath(schema), os.path.realpath(file.parent))
     if os.path.realpath(file) == os.path.realpath(schema):
@@ -90,6 +93,6 @@ def _write_schema(path: Path, text: str, force: bool) -> None:
         if path.read_text() == text:
             return
     except (OSError, UnicodeDecodeError):
-        pass  # none there, or something else
+        pass  # missing, or not text
     check_free(path, force, "--schema")
     write(path, text, "--schema")

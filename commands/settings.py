@@ -1,8 +1,8 @@
-"""Options that are not on the command line: from the environment, from ``hpn.toml`` here, from the user's own file.
+"""Options from outside the command line: environment, ``hpn.toml`` here, and the user's own file.
 
-Changes when options may come from somewhere else. What is written on the command line goes first, then
-HPN_<COMMAND>_<OPTION>, then ``hpn.toml`` in the working folder, then ``config.toml`` of the user, then the option's
-default. A file of somebody else, or that anybody may write, is ignored with a word. Nothing here imports a command.
+Changes when options may come from somewhere else. The command line has priority. Then come HPN_<COMMAND>_<OPTION>,
+``hpn.toml`` in the working folder, the user's ``config.toml``, and the option's default. A file that another user owns,
+or that is world-writable, is ignored with a warning. Nothing here imports a command.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Table = Mapping[str, Any]
 
 _LIMIT_BYTES = 256 * 1024
 _OWN_ONLY = {"plugin", "yes", "force"}
-"""What runs code or destroys something: whoever enters a folder has not agreed to that."""
+"""Options that run code or delete data: entering a folder with ``hpn.toml`` must not enable them."""
 _NEVER = {"help", "version"}
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of settings: why it is not read ('' when it is), and what it says."""
+    """A settings file: its content, and why it is not read ('' if it is)."""
 
     path: Path
     own: bool  # the user's, not the working folder's
@@ -40,12 +40,12 @@ class File:
 
     @property
     def is_read(self) -> bool:
-        """Whether it counts."""
+        """True if its settings apply."""
         return not self.state
 
 
 def files() -> tuple[File, ...]:
-    """Both files, that which goes first at the end. InputError for one that is no TOML."""
+    """Return both files, the one with priority last. InputError for invalid TOML."""
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     own = Path(os.path.expanduser(home), "hpn", "config.toml")
     return _file(own, own=True), _file(Path("hpn.toml"), own=False)
@@ -65,7 +65,7 @@ def _file(path: Path, *, own: bool) -> File:
 
 
 def _distrust(found: os.stat_result) -> str:
-    """Why nobody should believe a file; '' when nothing speaks against it."""
+    """Return why a file cannot be trusted; '' if it can."""
     if not stat.S_ISREG(found.st_mode):
         return "ignored: it is no regular file"
     if found.st_uid not in (os.geteuid(), 0):
@@ -78,7 +78,7 @@ def _distrust(found: os.stat_result) -> str:
 
 
 def _tables(path: Path, content: bytes) -> Table:
-    import tomllib  # who has no file does not wait for it
+    import tomllib  # needed only if there is a file
 
     try:
         return tomllib.loads(content.decode())
@@ -93,18 +93,18 @@ def _tables(path: Path, content: bytes) -> Table:
 
 
 def key_of(option: click.Option) -> str:
-    """How a file calls an option: as the command line does, without the dashes."""
+    """Return an option's key in files: its command-line name without dashes."""
     return max(option.opts, key=len).lstrip("-")
 
 
 def options_of(command: click.Command) -> dict[str, click.Option]:
-    """The options that may come from elsewhere, by ``key_of``."""
+    """Return the options that may come from elsewhere, by ``key_of``."""
     found = (param for param in command.params if isinstance(param, click.Option))
     return {key_of(option): option for option in found if key_of(option) not in _NEVER}
 
 
 def name_variables(command: click.Command, path: Sequence[str]) -> None:
-    """Give every option of a command, and of those below it, its environment variable: HPN_<COMMAND>_<OPTION>."""
+    """Give every option of a command and its subcommands its environment variable: HPN_<COMMAND>_<OPTION>."""
     for key, option in options_of(command).items():
         if option.envvar is None:
             option.envvar = "_".join(("HPN", *path, key)).replace("-", "_").upper()
@@ -113,7 +113,7 @@ def name_variables(command: click.Command, path: Sequence[str]) -> None:
 
 
 def defaults(command: click.Command, path: Sequence[str], found: Sequence[File]) -> dict[str, Any]:
-    """What the files say of a command and those below it, as click's default map. InputError as ``_said``."""
+    """Return the files' settings for a command and its subcommands, as click's default map. InputError as ``_said``."""
     merged: dict[str, Any] = {}
     for file in found:
         table: Any = file.tables
@@ -124,7 +124,7 @@ def defaults(command: click.Command, path: Sequence[str], found: Sequence[File])
 
 
 def check_commands(known: Sequence[str], root: click.Command, found: Sequence[File]) -> None:
-    """InputError when a file speaks of a command, or of an option of hpn itself, that there is not."""
+    """Raise InputError if a file names an unknown command, or an unknown option of hpn itself."""
     for file in found:
         for key in file.tables:
             if key not in known and key not in options_of(root):
@@ -132,7 +132,7 @@ def check_commands(known: Sequence[str], root: click.Command, found: Sequence[Fi
 
 
 def root_defaults(root: click.Command, found: Sequence[File]) -> dict[str, Any]:
-    """The same of hpn's own options alone."""
+    """Return the files' settings for hpn's own options only."""
     merged: dict[str, Any] = {}
     for file in found:
         own = {key: value for key, value in file.tables.items() if key in options_of(root)}
@@ -141,7 +141,7 @@ def root_defaults(root: click.Command, found: Sequence[File]) -> dict[str, Any]:
 
 
 def _said(command: click.Command, path: Sequence[str], table: Any, file: File) -> dict[str, Any]:
-    """What one file says. InputError for a key that is none, and a value that the option does not take."""
+    """Return one file's settings. InputError for an unknown key, and for a value that the option rejects."""
     if not isinstance(table, Mapping):
         raise InputError(f"{file.path}: {'.'.join(path)} is no table; write [{'.'.join(path)}] and its options below")
     below: Mapping[str, click.Command] = getattr(command, "commands", {})
@@ -165,7 +165,7 @@ def _said(command: click.Command, path: Sequence[str], table: Any, file: File) -
 
 
 def _value(command: click.Command, option: click.Option, value: Any, where: str) -> Any:
-    """A value of a file as the command line would have it. InputError when the option does not take it."""
+    """Return a value of a file in the form of the command line. InputError if the option rejects it."""
     if option.is_flag:
         if not isinstance(value, bool):
             raise InputError(f"{where} is {value!r}; write true or false")
@@ -188,7 +188,7 @@ def _place(path: Sequence[str], key: str) -> str:
 
 
 def _unknown(file: File, path: Sequence[str], key: str, known: Sequence[str]) -> InputError:
-    from hpn.testbed.files.check import did_you_mean  # pydantic, which only whoever has made a mistake waits for
+    from hpn.testbed.files.check import did_you_mean  # pydantic, which is needed only for mistakes
     from hpn.testbed.files.document import shorten
 
     what = "an option" if path else "a command or an option of hpn"
@@ -205,7 +205,7 @@ def _merge(below: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def as_run() -> tuple[str, ...]:
-    """The command line that repeats this command elsewhere: what was typed, and options that came from elsewhere."""
+    """Return the command line that repeats this command elsewhere, with options from outside the command line."""
     return (*sys.argv[1:], *_from_elsewhere(click.get_current_context(silent=True)))
 
 

@@ -48,7 +48,7 @@ def export(folders: tuple[Path, ...], csv_folder: Path | None, parquet_folder: P
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A kind of file that tables can be written as."""
+    """A file format of tables."""
 
     option: str
     ending: str
@@ -65,7 +65,7 @@ def _files(form: _Format, folder: Path, made: Collected) -> Iterator[tuple[Path,
 
 
 def _tell(problems: tuple[HpnError, ...]) -> None:
-    """Name what was left out, one line each; the other runs have been exported."""
+    """Report the runs left out, one line each; the others were exported."""
     if not problems:
         return
     lines = [f"left out: {printable(str(problem))}" for problem in problems]

@@ -1,6 +1,6 @@
-"""Topology files: a new one to begin with, and what editors must know of all.
+"""Topology files: a new one to begin with, and editor support.
 
-Changes when something else can be done with a topology file than with a preset, as ``commands.lab`` does.
+Changes when a command applies to topology files only; ``commands.lab`` has those that also take presets.
 """
 
 from __future__ import annotations

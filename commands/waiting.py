@@ -1,6 +1,6 @@
-"""How long runs take, told on standard error: before the first begins, and as they end.
+"""Run time estimates on standard error: before the first run begins, and as runs end.
 
-Changes when a command that makes many runs should say more to who waits for them.
+Changes when a command that makes many runs should report something else while it works.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _EVERY_S = 30.0
 
 
 def say(line: str) -> None:
-    """A line for who waits; nothing for ''."""
+    """Print a line of progress on stderr; nothing for ''."""
     if line:
         click.echo(line, err=True)
 
 
 def still_runs(task: Task, line: str) -> None:
-    """Of a task of which nothing else is heard: the last line that it printed."""
+    """Print the last line of a task that has been silent."""
     say(printable(f"still running: {task.name}{line and f' ({line})'}"))
 
 
 def share_done(
     name: str, tell: Callable[[str], None] = say, clock: Callable[[], float] = time.monotonic
 ) -> Callable[[float], None]:
-    """Say every 30 s which share of one long computation is done; what is returned is told it as often as you like."""
+    """Return a function that prints the progress of a long computation, at most every 30 s."""
     due = clock() + _EVERY_S
 
     def heard(share: float) -> None:
@@ -46,9 +46,9 @@ def share_done(
 
 
 def waiting(wanted: Mapping[str, Wanted], width: int, *, elsewhere: bool = False) -> RunsLeft:
-    """Say how long the runs take, ``width`` side by side; what is returned says it as they end.
+    """Print how long the runs take, ``width`` side by side; return an object that updates it as they end.
 
-    ``elsewhere``: other machines make them, so only their pace tells.
+    ``elsewhere``: other machines make them, so that only their pace gives an estimate.
     """
     asked = estimate.asked_of({name: (each.order.drill, each.spec) for name, each in wanted.items()})
     costs = wall_cost.load()

@@ -1,4 +1,4 @@
-"""A running lab in place in the terminal, or as lines in a pipe."""
+"""Live display of a running lab in a terminal, or as lines in a pipe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hpn.testbed.lab.service import control, registry, status
 from hpn.testbed.lab.service.labfolder import LabFolder, LabRecord
 from hpn.testbed.lab.service.load import PortReader, reader_outside
 
-_TOGETHER_S = 0.1  # what comes in within so long is shown at once
+_TOGETHER_S = 0.1  # events within this time are shown together
 _LEAST_NS = 100_000_000
 
 
@@ -43,7 +43,7 @@ def watch(lab: str | None, lab_name: str | None, every_ns: int, for_ns: int | No
         raise InputError(f"one lab at a time; say --lab {lab_name}")
     place, record = registry.find(lab_name or lab)
     fabric = registry.fabric_of(place)
-    control.call(place.socket, "wait")  # one that still starts is watched once it stands
+    control.call(place.socket, "wait")  # a lab that is starting is watched once it is up
     with interrupted_by_any_signal(), suppress(KeyboardInterrupt):
         with closing(reader_outside(record.first_pid, fabric)) as ports, _view(as_json) as view:
             ended = _watch(_Watched(place, record, fabric, ports), view, _Due(every_ns / 1e9, for_ns))
@@ -61,7 +61,7 @@ def _view(as_json: bool) -> View:
 
 
 class _Watched:
-    """The lab and what was last counted at its ports."""
+    """A lab, and the latest counters of its ports."""
 
     def __init__(self, place: LabFolder, record: LabRecord, fabric: Fabric, ports: PortReader) -> None:
         self._place, self._record, self._fabric, self._ports = place, record, fabric, ports
@@ -75,14 +75,14 @@ class _Watched:
         self._rates, self._last = rates(self._last, now), now
 
     def look(self) -> Moment:
-        """Ask the supervisor what is wrong."""
+        """Return the lab's state, with its problems from the supervisor."""
         found = status.from_json(control.call(self.socket, "status"))
         up_s = time.time() - self._record.started_at
         return Moment(self._record.name, self._record.datapath, up_s, self._fabric, found, self._rates)
 
 
 class _Due:
-    """What is to be done when, by CLOCK_MONOTONIC in seconds."""
+    """Schedule of the display, by CLOCK_MONOTONIC in seconds."""
 
     def __init__(self, every_s: float, for_ns: int | None) -> None:
         now = time.monotonic()
@@ -91,15 +91,15 @@ class _Due:
         self._count, self._draw = now + every_s, math.inf
 
     def wait_s(self) -> float:
-        """Until the first of it."""
+        """Return the time until the next action."""
         return min(self._end, self._count, self._draw) - time.monotonic()
 
     def heard(self) -> None:
-        """An event came in: show it soon, with what comes in meanwhile."""
+        """Schedule a redraw soon after an event, together with events that follow shortly."""
         self._draw = min(self._draw, time.monotonic() + _TOGETHER_S)
 
     def count(self) -> bool:
-        """Whether counters are to be read now; then all is to be shown too."""
+        """Return True if counters are due; a redraw then is, too."""
         now = time.monotonic()
         if now < self._count:
             return False
@@ -107,7 +107,7 @@ class _Due:
         return True
 
     def draw(self) -> bool:
-        """Whether it is to be shown now."""
+        """Return True if a redraw is due."""
         if time.monotonic() < self._draw:
             return False
         self._draw = math.inf
@@ -115,12 +115,12 @@ class _Due:
 
     @property
     def over(self) -> bool:
-        """Whether the end has come."""
+        """True if the end has come."""
         return time.monotonic() >= self._end
 
 
 def _watch(lab: _Watched, view: View, due: _Due) -> bool:
-    """Show it until the time is over (False) or the lab has ended (True)."""
+    """Show the lab until the time is over (False) or the lab has ended (True)."""
     view.show(lab.look())
     for events in control.follow(lab.socket, "events", due.wait_s):
         if events:

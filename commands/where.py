@@ -1,6 +1,6 @@
-"""The options that say on which engine a command runs: what they take is read from the engines when they are used.
+"""Engine options of commands: their choices are read from the engines on use.
 
-A plug-in that ``--plugin`` names is loaded after the commands are made.
+The reason is that a plug-in of ``--plugin`` is loaded after the commands are created.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from hpn.testbed.vm.engines import HOST, EngineSpec, words
 
 
 class OneOf(click.ParamType[str]):
-    """One of some words, which are asked for when a value is read or the help is printed."""
+    """One of several words, which are determined when a value is read or the help is printed."""
 
     name = "choice"
 
     def __init__(self, words_: Callable[[], tuple[str, ...]]) -> None:
-        """``words_`` gives them."""
+        """Create the type; ``words_`` returns the words."""
         self._words = words_
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """As ``click.Choice`` does."""
+        """Convert like ``click.Choice``."""
         return self._choice.convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """As ``click.Choice`` does."""
+        """Return the metavar like ``click.Choice``."""
         return self._choice.get_metavar(param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
-        """As ``click.Choice`` does."""
+        """Complete like ``click.Choice``."""
         return self._choice.shell_complete(ctx, param, incomplete)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those that it takes."""
+        """Accepted words."""
         return self._words()
 
     @property
@@ -49,12 +49,12 @@ class OneOf(click.ParamType[str]):
 def engine_option(
     text: str, offered: Callable[[EngineSpec], bool] = lambda _spec: True
 ) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    """``--engine`` with the engines that are ``offered``, this kernel when it is not given."""
+    """Return the option ``--engine`` with the engines that are ``offered``; the default is this kernel."""
     return click.option("--engine", type=OneOf(lambda: words(offered)), default=HOST.name, show_default=True, help=text)
 
 
 virtual_time_option = click.option("--virtual-time", is_flag=True, hidden=True)
-"""The old spelling: ``--engine uml --virtual-time`` is ``--engine uml-virtual-time``."""
+"""Former spelling: ``--engine uml --virtual-time`` is ``--engine uml-virtual-time``."""
 scheduler_option = click.option(
     "--scheduler",
     metavar="ADDRESS",

@@ -1,4 +1,4 @@
-"""Drill files written: a new one to begin with, and what editors must know of all."""
+"""New drill files, and editor support for all."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def drill_new(
 
 
 def _asked(name: str | None) -> Wish:
-    """What somebody answers; every question has a default."""
+    """Prompt for the missing choices; every question has a default."""
     for each in TEMPLATES.values():
         click.echo(f"  {each.name:<10} {each.summary}")
     template = click.prompt("What runs", type=click.Choice(list(TEMPLATES)), default="streams", show_choices=False)

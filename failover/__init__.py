@@ -1,1 +1,1 @@
-"""Faults and what they did: catalogue, injector, outage metrics, phases, noise floor."""
+"""Faults and their effects: catalogue, injector, outage metrics, phases, noise floor."""

@@ -1,11 +1,11 @@
-"""hpn for scripts: plan fabrics, run drills, read what they measured, and work on a lab, from Python.
+"""hpn for scripts: plan fabrics, run drills, read their results and work on a lab, from Python.
 
     from hpn import load_drill, run
     found = run(load_drill("link-down"), "runs/one")
     print(found.verdict().outcome, found.metrics().edges[0].worst_outage_plbm_ms)
 
-Everything a script needs is here by name and is imported when it is asked for; docs/api.md has an example. Other
-modules (``testbed``, ``scenarios``, ...) are how hpn is built, and change.
+Every name that a script needs is available here and is imported on first use; docs/api.md has an example. Other
+modules (``testbed``, ``scenarios``, ...) are internal and may change.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _PLACES = {
     "on_lab": "hpn.api",
     "run": "hpn.api",
 }
-"""Where each name comes from; behind a colon the name it has there, when that is another."""
+"""Module that defines each name; after a colon the name it has there, if that differs."""
 
 __all__ = [
     "ARCHITECTURES",
@@ -150,7 +150,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for."""
+    """Import the module that defines ``name`` on first use."""
     if name not in _PLACES:
         raise AttributeError(f"module 'hpn' has no {name!r}; it has {', '.join(__all__)}")
     module, _, there = _PLACES[name].partition(":")
@@ -158,5 +158,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """What is here."""
+    """Return the public names."""
     return list(__all__)

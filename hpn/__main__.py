@@ -1,4 +1,4 @@
-"""``python -m hpn`` is the ``hpn`` command."""
+"""Entry point of ``python -m hpn``, the same as the ``hpn`` command."""
 
 import sys
 

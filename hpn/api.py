@@ -1,4 +1,4 @@
-"""The functions of the public face that the command line does in several steps."""
+"""Functions of the public API that combine several steps of the command line."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def run(
     keep_records: bool = False,
     on_news: Callable[[str], None] = lambda _line: None,
 ) -> RunFolder:
-    """Run a drill once in a lab of its own, and wait; its run folder, which is ``out``.
+    """Run a drill once in a lab of its own, wait for it, and return its run folder, which is ``out``.
 
-    ``engine``: one of ``ENGINES``. ``phase`` draws when in the protocols' timers faults fall, and seeds.
-    ``keep_records`` keeps every packet's record, for ``analyse``. ``on_news`` hears lines of progress.
+    ``engine``: one of ``ENGINES``. ``phase`` draws when in the protocols' timers faults occur, and seeds.
+    ``keep_records`` stores every packet's record, for ``analyse``. ``on_news`` receives lines of progress.
 
-    InputError for what is wrong with the drill or ``out``, MachineError when this machine cannot run it, NoisyError
-    when it was too busy to begin. The answer of the drill, failed ones too, is ``verdict()`` of the folder.
+    InputError if the drill or ``out`` is wrong, MachineError when this machine cannot run it, NoisyError
+    when it was too busy to begin. The outcome of the drill, pass or fail, is ``verdict()`` of the folder.
     """
     spec = named(engine)
     order = Order(drill, Path(out), ("hpn.run",), keep_records=keep_records, phase=phase)
@@ -63,34 +63,34 @@ def run(
 
 
 def _filed(drill: Drill) -> Drill:
-    """What the drill's file says, on the fabric that the drill is on."""
+    """Return the drill as its file defines it, on the same fabric."""
     return catalogue.load(drill.source, drill.put_on)
 
 
 def load_run(path: str | os.PathLike[str]) -> RunFolder:
-    """A run folder that is there. InputError when it is none."""
+    """Load an existing run folder. InputError if it is not a valid one."""
     return folder.load(Path(path))
 
 
 def analyse(run: RunFolder) -> Analysed:
-    """Metrics and verdict made anew from what ``keep_records`` kept. InputError when that is nothing, or damaged."""
-    from hpn.scenarios.run.analyse import analyse as analysed  # numpy, which a drill loads after its measurement only
+    """Recompute metrics and verdict from the stored records of ``keep_records``. InputError if missing or damaged."""
+    from hpn.scenarios.run.analyse import analyse as analysed  # numpy, which a drill loads only after its measurement
 
     return analysed(run)
 
 
 def compare(runs: Iterable[RunFolder]) -> Sequence[Spread]:
-    """How the figures of several runs of one drill spread, by edge and figure."""
+    """Compare the figures of several runs of one drill: their spread, by edge and figure."""
     return spread.compare([each.metrics() for each in runs])
 
 
 def on_lab(
     fabric: Fabric, use: Callable[[Lab], Awaitable[object]], on_event: Callable[[Event], None] = lambda _event: None
 ) -> object:
-    """Start a lab of ``fabric`` in a sandbox, wait until it is converged, await ``use``, and take the lab down.
+    """Start a lab of ``fabric`` in a sandbox, wait until it has converged, await ``use``, and take the lab down.
 
-    What ``use`` returns must be JSON, because the sandbox is another process: nothing else that it changes is seen
-    here, and ``on_event`` is called there. MachineError when this machine cannot run the lab, or when ``use`` raised.
+    ``use`` must return JSON, because the sandbox is another process. Its other changes are not visible here, and
+    ``on_event`` is called there. MachineError when this machine cannot run the lab, or when ``use`` raised.
     """
     preflight.check(fabric)
 

@@ -1,1 +1,1 @@
-"""Verdicts and run folders, and how they are shown: terminal, JUnit, comparison."""
+"""Verdicts and run folders, and their output: terminal, JUnit, comparison."""

@@ -1,1 +1,1 @@
-"""Drills: what a drill file says, whether it makes sense, how a run of it is judged, and the library of them."""
+"""Drills: their files and checks, runs and verdicts, and the library of drills."""

@@ -1,6 +1,6 @@
-"""What fails on an event loop where nobody awaits it: in a callback, or in a task of its own.
+"""Error handling for event-loop work that is not awaited: callbacks and background tasks.
 
-asyncio only logs that. A future that the callback should have set is then waited for without end.
+asyncio only logs such errors. A future that the callback should have set would then be awaited forever.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 def in_background(work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-    """Start a task that nobody has to await: the loop's exception handler hears at once of what it raises."""
+    """Start a task that needs no awaiting: its errors go to the loop's exception handler at once."""
     task = asyncio.get_running_loop().create_task(work)
     task.add_done_callback(_tell)
     return task
@@ -25,7 +25,7 @@ def ended_by_failures() -> Iterator[None]:
 
     def heard(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         error = context.get("exception")
-        if not isinstance(error, BaseException) or "future" in context:  # a future that nobody waits for holds up none
+        if not isinstance(error, BaseException) or "future" in context:  # a future that is not awaited blocks nothing
             loop.default_exception_handler(context)
             return
         if not failures:
@@ -42,7 +42,7 @@ def ended_by_failures() -> Iterator[None]:
 
 
 def current_task() -> asyncio.Task[object]:
-    """The task that runs. RuntimeError outside of any."""
+    """Return the running task. RuntimeError outside of any."""
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("only a task can be cancelled: call this from a coroutine that runs as one")

@@ -1,6 +1,6 @@
-"""What this machine can do, what is used where it cannot, and the command that would provide it.
+"""Capabilities of this machine, the fallback for each that is missing, and the command that provides it.
 
-Every answer is probed by trying, inside a throw-away sandbox where it touches the kernel; nothing is inferred from
+Each one is probed by trying it, inside a throw-away sandbox if it touches the kernel. Nothing is inferred from
 version numbers.
 """
 
@@ -28,7 +28,7 @@ _RMEM_WANTED = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One thing a lab may use. ``needed``: without it no lab runs. ``instead``: what is used when it is absent."""
+    """A feature that a lab may use. ``needed``: no lab runs without it. ``instead``: the fallback when it is absent."""
 
     name: str
     present: bool
@@ -124,7 +124,7 @@ def _soft_roce() -> Capability:
 
 
 def probe_kernel() -> dict[str, bool]:
-    """Try the kernel features inside a sandbox. MachineError when there can be no sandbox."""
+    """Try the kernel features inside a sandbox. MachineError when no sandbox can be created."""
     found = sandbox.ask(_try_everything)
     if not isinstance(found, dict):
         raise MachineError(f"the process in the sandbox answers {found!r} when it is asked what the kernel has")
@@ -188,7 +188,10 @@ def _machine() -> Iterator[Capability]:
 
 
 def neighbour_limit() -> int:
-    """Entries over all namespaces before the kernel starts to throw young ones out (gc_thresh2; FACTS trap 4)."""
+    """Return how many neighbours all namespaces may have before the kernel evicts young ones (gc_thresh2).
+
+    See FACTS trap 4.
+    """
     found = _number("/proc/sys/net/ipv4/neigh/default/gc_thresh2")
     return 512 if found is None else found  # not visible inside a namespace: the kernel's default
 

@@ -1,7 +1,7 @@
-"""A registry: the entries of one concept (faults, metrics, engines) by the key that users write. Pure.
+"""Registry of the entries of one concept (faults, metrics, engines) by the key that users write. Pure.
 
-A concept is open where its registry is: a new entry is one object in one list, and what every entry must say is asked
-for when the registry is made, so that one which forgets something is an error at import and not a wrong answer later.
+A concept is extended through its registry: a new entry is one object in one list. Required attributes are checked
+when the registry is built, so an incomplete entry is an error at import and not a wrong result later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Entry = TypeVar("Entry")
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
-    """Entries by key, in the order they are listed: what is drawn from them or shown of them keeps that order."""
+    """Entries by key, in the order they are listed; output that is generated from them has the same order."""
 
     def __init__(
         self,
@@ -26,9 +26,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         *,
         of: type | None = None,
     ) -> None:
-        """``what`` one of them is called; ``key`` of an entry, and what it ``lacks``; they are ``of`` a class.
+        """Create a registry of ``entries``, instances of ``of``.
 
-        TypeError as ``add``.
+        ``what`` names an entry in messages, ``key`` returns its key, and ``lacks`` its missing attributes. TypeError as
+        ``add``.
         """
         self.what = what
         self._key = key
@@ -39,9 +40,9 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """Add an entry behind the others, as plug-ins do.
+        """Append an entry, as plug-ins do.
 
-        TypeError when its key is taken, when it does not say what every entry has to, or is something else.
+        TypeError when its key is taken, when it lacks a required attribute, or when its type is wrong.
         """
         if self._of is not None and not isinstance(entry, self._of):
             raise TypeError(f"{entry!r} is no {self.what}: that is a {self._of.__module__}.{self._of.__name__}")
@@ -65,9 +66,9 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
 
 def _mistaken(entry: object) -> Iterator[str]:
-    """Fields of a dataclass that hold something else than they are for, where it can be told: classes and callables.
+    """Yield the fields of a dataclass whose value has the wrong type; only classes and callables are checked.
 
-    An argument that is left out shifts those behind it; most of what then stands in the wrong place is of another type.
+    An argument that is left out shifts those behind it, and most of the shifted values then have the wrong type.
     """
     if isinstance(entry, type) or not is_dataclass(entry):
         return

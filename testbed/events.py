@@ -1,4 +1,4 @@
-"""The lab's timeline record: what happened, where, and when, on one clock (DESIGN rule 6)."""
+"""The lab's timeline record: events with their place and time, on one clock (DESIGN rule 6)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class EventKind(StrEnum):
-    """Which part of the lab spoke."""
+    """Source of an event within the lab."""
 
     LINK = "link"  # kernel link state: carrier-up, carrier-down, admin-up, admin-down
     LACP = "lacp"  # a machine's new state (testbed.lag.states), or partner-changed
@@ -47,5 +47,5 @@ EventSink = Callable[[Event], None]
 
 
 def now_ns() -> int:
-    """The one clock: CLOCK_MONOTONIC, nanoseconds."""
+    """Return the time on the lab's one clock: CLOCK_MONOTONIC, nanoseconds."""
     return time.monotonic_ns()

@@ -1,7 +1,7 @@
-"""Imports by the names that hpn's packages had before they were below ``hpn``, for plug-ins written then.
+"""Imports by the former names of hpn's packages, before they moved into ``hpn``, for old plug-ins.
 
-``from failover.faults import FAULTS`` gives ``hpn.failover.faults``, the same module. Somebody else's module of such a
-name stays theirs.
+``from failover.faults import FAULTS`` gives ``hpn.failover.faults``, the same module. A third-party module of such a
+name is left alone.
 """
 
 from __future__ import annotations
@@ -93,16 +93,16 @@ _MOVED = {
     "traffic.wire": "traffic.streams.wire",
     "traffic.worker": "traffic.streams.worker",
 }
-"""Modules that have another place below ``hpn`` today."""
+"""Modules that have moved within ``hpn``."""
 
 
 class OldNames(MetaPathFinder, Loader):
-    """Finds modules of ours by their old names, before Python makes a second copy from the same file."""
+    """Finder of our modules by their former names, which keeps Python from loading the same file twice."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """As Python asks for it; None for what is not ours."""
+        """Return a spec as Python requests it; None for modules that are not ours."""
         package, _, below = fullname.partition(".")
         if package not in PACKAGES:
             return None
@@ -110,31 +110,31 @@ class OldNames(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self) if ours else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module by its name of today."""
+        """Return the module by its current name."""
         module = importlib.import_module(f"hpn.{_today(spec.name)}")
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has run already; Python has written the old name into it."""
+        """Do nothing but restore the spec: the module has run already, and Python has set the old name."""
         old = module.__spec__
         module.__spec__ = None if old is None else old.loader_state
 
 
 def _today(name: str) -> str:
-    """'traffic.flows.patterns' for 'traffic.patterns'."""
+    """Return the current name: 'traffic.flows.patterns' for 'traffic.patterns'."""
     old = next((old for old in _MOVED if name == old or name.startswith(f"{old}.")), None)
     return name if old is None else f"{_MOVED[old]}{name.removeprefix(old)}"
 
 
 def _is_ours(package: str) -> bool:
-    """Whether no other package of that name is found first: in a checkout the room itself lies on Python's path."""
+    """Return True if no third-party package of that name comes first; in a checkout ours itself is on Python's path."""
     spec = PathFinder.find_spec(package)
     places = () if spec is None else spec.submodule_search_locations or (str(spec.origin),)
     return all(Path(place).resolve() == (FOLDER / package).resolve() for place in places)
 
 
 def accept() -> None:
-    """From now on in this process."""
+    """Enable the former names in this process."""
     if not any(isinstance(each, OldNames) for each in sys.meta_path):
         sys.meta_path.insert(0, OldNames())

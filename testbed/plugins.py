@@ -1,7 +1,7 @@
-"""Plug-ins: Python files in a folder of a user's own, which add entries to the registries of hpn.
+"""Plug-ins: Python files in a user's folder, which add entries to the registries of hpn.
 
-They are loaded before anything asks a registry, in guests and in the processes of a pool too: all of them get the
-folders from the environment. A dask scheduler's workers get them with each task (``batch.pool.given``).
+They are loaded before the registries are used, also in guests and in the processes of a pool: all of them get the
+folders from the environment. Workers of a dask scheduler get them with each task (``scenarios.batch.pool.given``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PREFIX = "hpn_plugin_"
 
 
 def use(wanted: Sequence[Path]) -> None:
-    """Load the plug-ins of these folders now, and have every command that this one starts do so. InputError as load."""
+    """Load the plug-ins of these folders, here and in all commands started from here. InputError as ``load_all``."""
     for folder in wanted:
         if os.pathsep in str(folder.resolve()):
             raise InputError(f"{folder.resolve()} holds {os.pathsep!r}, which stands between folders; rename it")
@@ -30,37 +30,37 @@ def use(wanted: Sequence[Path]) -> None:
 
 
 def folders() -> list[Path]:
-    """Those that the environment names."""
+    """Return the folders that the environment names."""
     return [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
 
 
 def environment_of(folders: Iterable[Path]) -> Mapping[str, str]:
-    """That names these folders, and no other."""
+    """Return an environment that names exactly these folders."""
     return {VARIABLE: os.pathsep.join(dict.fromkeys(map(str, folders)))}
 
 
 def load_all() -> None:
     """Load the plug-ins of every folder that the environment names, each file once, in order of their names.
 
-    Hidden files are an editor's or a system's, and what is no regular file holds no Python: neither is loaded.
-    InputError when a folder is none, or when a file cannot be imported; it says where.
+    Hidden files and anything but regular files are skipped.
+    InputError, with the place, when a folder does not exist or a file cannot be imported.
     """
     for folder in folders():
         oldnames.accept()
         if not folder.is_dir():
             raise InputError(f"{folder} is no folder; --plugin and {VARIABLE} take folders with Python files")
         for file in sorted(folder.glob("[!.]*.py")):
-            if file.is_file() or not file.exists():  # a link that leads nowhere is told
+            if file.is_file() or not file.exists():  # a dangling link is reported
                 _load(file)
 
 
 def loaded() -> tuple[str, ...]:
-    """The files of the plug-ins that are loaded."""
+    """Return the files of the plug-ins that are loaded."""
     return tuple(str(module.__file__) for name, module in sys.modules.items() if name.startswith(_PREFIX))
 
 
 def environment() -> Mapping[str, str]:
-    """For a command elsewhere that sees the same files."""
+    """Return the environment for a command elsewhere with the same files."""
     return {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
 
 
@@ -80,13 +80,13 @@ def _load(file: Path) -> None:
         spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # somebody else's code: how it ends is no answer of ours
+    except BaseException as error:  # third-party code: its way of ending must not be ours
         del sys.modules[name]
         raise InputError(f"{file}:{_line(error, file)}: {type(error).__name__}: {error}") from error
 
 
 def _line(error: BaseException, file: Path) -> int:
-    """The last line of ``file`` on the way to the error."""
+    """Return the last line of ``file`` in the error's traceback."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return error.lineno or 1
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,6 +1,6 @@
-"""The environment variables that hpn reads and those that it sets for what it runs, as docs tell them. Pure.
+"""Environment variables that hpn reads, or sets for programs it runs, as documented. Pure.
 
-Each is read where it is needed; a test holds this list against the code.
+Each is read where it is needed; a test compares this list with the code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hpn.testbed.entries import Registry
 
 
 class Side(StrEnum):
-    """Who says it to whom."""
+    """Direction of a variable: who sets it for whom."""
 
     USER = "You to hpn"
     CLIENT = "hpn to the programs of a client"
@@ -63,4 +63,4 @@ VARIABLES: Registry[Variable] = Registry(
     ),
     of=Variable,
 )
-"""By name, in the order in which docs list them."""
+"""Variables by name, in the order of the docs."""

@@ -1,7 +1,7 @@
-"""The versions of hpn and of Mininet, as their packages say.
+"""Versions of hpn and of Mininet, from their packages.
 
-Found when this is imported, which a guest does before its clock counts: how many files it takes depends on where they
-lie, and in virtual time opening a file moves the clock.
+They are read at import, which a guest does before its clock counts. The number of files read depends on the
+installation, and in virtual time opening a file moves the clock.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.testbed.package import ROOT
 
 
 def _of_checkout(project: Path) -> str:
-    """What the project file of a checkout says that is not installed; 'unknown' where there is none."""
+    """Return the version in the project file of a checkout that is not installed; 'unknown' if there is none."""
     text = project.read_text() if project.is_file() else ""
     found = re.search(r'^version = "([^"]+)"$', text, re.MULTILINE)
     return found.group(1) if found else "unknown"

@@ -1,1 +1,1 @@
-"""From records and events to figures: outages, phases, noise, ports. Pure."""
+"""Analysis of records and events: outages, phases, noise, ports. Pure."""

@@ -1,14 +1,14 @@
-"""The interval that a measured figure stands for, and what makes it that wide: one budget for every figure. Pure.
+"""Uncertainty interval of a measured figure and its components: one budget for every figure. Pure.
 
-Changes when another part of the measurement is found to make figures less certain. All times in ms. What an outage may
-have been is read off the packets around it, so that a sender's period, bursts, pauses and slips count where and as far
-as they matter:
+Changes when another part of the measurement turns out to make figures less certain. All times in ms. The possible
+length of an outage is read from the packets around it. So a sender's period, bursts, pauses and slips count where and
+as far as they matter:
 
     last received before   first missing            last missing   first received after
             t0                  t1        ...            t2                t3
 
-The network failed for packets sent after t0 and at t1, and worked for those sent at t3: each hole lasted at least
-t2 - t1 and at most t3 - t0. Packets received in between end one hole and begin the next.
+The network failed for packets sent after t0 and at t1, and worked for those sent at t3. Each hole lasted at least t2 -
+t1 and at most t3 - t0. Packets received in between end one hole and begin the next.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """All values from ``low`` to ``high``, both included, in the figure's own unit; the truth is one of them."""
+    """Values from ``low`` to ``high``, both included, in the figure's own unit; the true value is one of them."""
 
     low: float
     high: float
 
     @property
     def text(self) -> str:
-        """'2.50..4.16', for tables."""
+        """Text for tables: '2.50..4.16'."""
         return f"{self.low:.2f}..{self.high:.2f}"
 
     def has(self, other: Interval) -> bool:
-        """Whether the two have a value in common."""
+        """Return True if the two have a value in common."""
         return self.low <= other.high and other.low <= self.high
 
 
@@ -50,31 +50,31 @@ class OutageBudget:
 
     @property
     def interval(self) -> Interval:
-        """From ``low_ms`` to ``high_ms``."""
+        """Interval from ``low_ms`` to ``high_ms``."""
         return Interval(self.low_ms, self.high_ms)
 
 
 def outage_budget(
     certain_ms: float, possible_ms: float, methods_ms: Sequence[float], machine_ms: float, clock_ms: float
 ) -> OutageBudget:
-    """The budget of an outage that the methods (PLBM, TBM) say ``methods_ms`` of; none, when they say nothing."""
+    """Return the budget of an outage whose methods (PLBM, TBM) measured ``methods_ms``; these may be empty."""
     reach = machine_ms + clock_ms
     low, high = min(certain_ms, *methods_ms), max(possible_ms, *methods_ms)
     return OutageBudget(max(low - reach, 0.0), high + reach, certain_ms, possible_ms, machine_ms, clock_ms)
 
 
 def around(value: float, reach: float) -> Interval:
-    """Return the interval as far below ``value`` as above it; for a value of 0 or more it begins at 0 at least."""
+    """Return the interval of ``value`` plus or minus ``reach``; for a value of 0 or more it begins at 0 at least."""
     low = value - reach
     return Interval(max(low, 0.0) if value >= 0 else low, value + reach)
 
 
 def late_by(value: float, late: float, clock: float) -> Interval:
-    """Return the interval of a time stamped up to ``late`` too late, by a clock that is read to ``clock``."""
+    """Return the interval of a time stamped up to ``late`` too late, with a clock accuracy of ``clock``."""
     return Interval(max(value - late - clock, 0.0), value + clock)
 
 
 def of_statistic(intervals: Iterable[Interval], statistic: Callable[[Sequence[float]], float]) -> Interval:
-    """Return the interval of a statistic that grows with each of its values (largest, median, a rank)."""
+    """Return the interval of a statistic that increases with each of its values (largest, median, a rank)."""
     found = list(intervals)
     return Interval(statistic([one.low for one in found]), statistic([one.high for one in found]))

@@ -1,6 +1,6 @@
-"""What became of a client's ranks, and why nothing can be said of a run for their sake. Pure, no numpy.
+"""End of a client's ranks, and reasons why a client makes a run inconclusive. Pure, no numpy.
 
-Changes when something more is told of a client. Its steps are a job's iterations (``failover.analysis.job``).
+Changes when more is reported about a client. Its steps are a job's iterations (``failover.analysis.job``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hpn.failover.analysis.words import plain
 
 _EARLY_NS = 1_000_000_000
-"""A client that has done its work may end this long before the run: its last step would not have fitted."""
+"""Longest time before the run's end at which a finished client may end: its last step would not have fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ClientMetrics:
 
 
 def client_doubts(client: ClientFacts, end_ns: int, *, measured: bool) -> Iterator[str]:
-    """Why nothing can be said; ``measured``: whether a step was done by all ranks that tell any, or one has died."""
+    """Yield reasons for doubt; ``measured``: True if all reporting ranks did a step, or one has died."""
     if client.reporting and not measured:
         yield "no step of the client was done by all of its ranks: nothing was measured"
     if client.misread:

@@ -1,7 +1,7 @@
-"""Loss of congestion told from loss of failover: what one edge did to a flow, less what a full queue took.
+"""Separation of congestion loss from failover loss: an edge's effect on a flow, without the loss of full queues.
 
 Changes when a figure of congestion is added. A packet is lost to congestion when its path works and crosses a link that
-is offered more than its rate (``failover.analysis.offered``); all other loss is failover's.
+is offered more than its rate (``failover.analysis.offered``). All other loss is failover's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What hosts and switches had done by the time a queue pair died: what came later could not save it. Pure.
+"""State of failover when a queue pair died: later steps could not save it. Pure.
 
 Changes when another step of failover can come too late. A death belongs to the edge with which its outage began, which
 may come before the one in whose window it died.
@@ -21,17 +21,17 @@ class TooLate:
 
     flow: int
     died_ms: float
-    detect_ms: float | None  # the first sign that somebody noticed; None: there was none
+    detect_ms: float | None  # the first sign of detection; None: there was none
     last: tuple[float, str] | None  # the last step of failover, if it came after the death
 
     @property
     def unnoticed(self) -> bool:
-        """Whether it died before anybody could know."""
+        """True if it died before the failure was detected."""
         return self.detect_ms is None or self.died_ms < self.detect_ms
 
 
 def too_late(metrics: DrillMetrics, result: EdgeResult) -> Iterator[TooLate]:
-    """Queue pairs that died of an outage that began with this failure, before failover was over."""
+    """Yield queue pairs that died of an outage that began with this failure, before failover was over."""
     at, edge, phases = metrics.edges.index(result), result.edge, result.phases
     if edge.kind is not EdgeKind.FAILURE:
         return
@@ -47,7 +47,7 @@ def too_late(metrics: DrillMetrics, result: EdgeResult) -> Iterator[TooLate]:
 
 
 def began_at(flow: FlowResult) -> int | None:
-    """The number of the edge with which the outage began that a queue pair died of; None: it lives."""
+    """Return the number of the edge at which the outage began that a queue pair died of; None: it is alive."""
     at = next((number for number, seen in enumerate(flow.edges) if seen.stopped_by_error), None)
     while at and flow.edges[at].in_outage_at_injection:
         at -= 1
@@ -55,8 +55,8 @@ def began_at(flow: FlowResult) -> int | None:
 
 
 def unnoticed(found: Sequence[TooLate]) -> Iterator[str]:
-    """'detection time: 2 queue pairs died 547 ms after it, before an end of the link noticed 2.18 s after it'."""
-    for detect_ms in {each.detect_ms for each in found}:  # one, as all are of an edge
+    """Yield 'detection time: 2 queue pairs died 547 ms after it, before an end of the link noticed 2.18 s after it'."""
+    for detect_ms in {each.detect_ms for each in found}:  # one value, as all are of one edge
         noticed = "and nothing that was hit noticed"
         if detect_ms is not None:
             noticed = f"before {NOTICED} {in_ms(detect_ms)} after it"
@@ -64,13 +64,13 @@ def unnoticed(found: Sequence[TooLate]) -> Iterator[str]:
 
 
 def before_it_was_over(found: Sequence[TooLate]) -> Iterator[str]:
-    """'2 queue pairs died 547 ms after it, before failover was over: the last route changed ... 1.2 s after it'."""
+    """Yield '2 queue pairs died 547 ms after it, before failover was over: the last route changed ... 1 s after it'."""
     for ms, what in {each.last for each in found if each.last is not None}:  # one
         yield f"{_died(found)}, before failover was over: {what} {in_ms(ms)} after it"
 
 
 def steps(phases: Phases) -> list[tuple[float, str]]:
-    """What hosts and switches did after an edge, and when since the injection."""
+    """Return the failover steps of hosts and switches after an edge, with their times since the injection."""
     known = (
         (phases.path_last.ms, "path control moved the last queue pair"),
         (phases.converge.ms, "the last route changed (convergence)"),
@@ -81,12 +81,12 @@ def steps(phases: Phases) -> list[tuple[float, str]]:
 
 
 def _died(found: Sequence[TooLate]) -> str:
-    """'2 queue pairs died 547 ms to 1.2 s after it'."""
+    """Return '2 queue pairs died 547 ms to 1.2 s after it'."""
     times = dict.fromkeys(in_ms(bound(each.died_ms for each in found)) for bound in (min, max))
     return f"{queue_pairs(len(found))} died {' to '.join(times)} after it"
 
 
 def _switched_ms(phases: Phases) -> float | None:
-    """Since the injection."""
+    """Return the time of the switch phase's end since the injection."""
     detect, switch = phases.detect.ms, phases.switch.ms
     return None if detect is None or switch is None else detect + switch

@@ -1,4 +1,4 @@
-"""How long a job stood still for a host that was replaced; computed by ``failover.analysis.metrics.downtime``."""
+"""Downtime of a job whose host was replaced; computed by ``failover.analysis.metrics.downtime``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What an edge is: one moment at which something breaks or heals, and how a flow can stand to it.
+"""An edge: one moment of failure or repair, and the relation of a flow to it.
 
-Changes when analysis has to know something more of an edge. ``failover.analysis.model`` has the conventions.
+Changes when analysis needs more data of an edge. ``failover.analysis.model`` has the conventions.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from enum import StrEnum
 
 
 class EdgeKind(StrEnum):
-    """Breaking or healing; reported apart (RFC 6414: failover and reversion)."""
+    """Failure or repair; reported separately (RFC 6414: failover and reversion)."""
 
     FAILURE = "failure"
     REPAIR = "repair"
 
 
 class Relation(StrEnum):
-    """How a flow stands to a fault."""
+    """Relation of a flow to a fault."""
 
     SENDER = "sender"  # its source NIC is hit: direction up, the LAG decides
     RECEIVER = "receiver"  # its destination NIC is hit: direction down, routes and path control decide
@@ -28,7 +28,7 @@ class Relation(StrEnum):
 
     @property
     def is_touched(self) -> bool:
-        """The fault is about the flow."""
+        """True if the fault concerns the flow."""
         return self not in {Relation.NONE, Relation.ABSENT}
 
 
@@ -79,21 +79,21 @@ class Edge:
 
     @property
     def label(self) -> str:
-        """'link1 failure 0', 'link1+link2 failure 0'."""
+        """Label: 'link1 failure 0', 'link1+link2 failure 0'."""
         return f"{'+'.join(self.faults)} {self.kind} {self.index}"
 
     @property
     def words(self) -> str:
-        """'failure of link1 and link2', 'failure 2 of flap'; numbers are those of ``label``."""
+        """Text: 'failure of link1 and link2', 'failure 2 of flap'; numbers are those of ``label``."""
         number = f" {self.index}" if self.index else ""
         return f"{self.kind}{number} of {' and '.join(self.faults)}"
 
     @property
     def skew_ms(self) -> float:
-        """How long the call took: for a failure, the uncertainty of its instant."""
+        """Duration of the call: for a failure, the uncertainty of its instant."""
         return (self.inject_after_ns - self.inject_before_ns) / 1e6
 
     @property
     def nics(self) -> frozenset[str]:
-        """Names of the NICs that are hit."""
+        """Names of the NICs that are affected."""
         return frozenset(link.nic for link in self.links if link.nic is not None)

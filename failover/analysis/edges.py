@@ -1,6 +1,6 @@
-"""Edges of faults seen from the flows: which links a fault hits, how a flow stands to it, where its window ends.
+"""Edges of faults as flows see them: affected links, relation of a flow to the fault, end of the window.
 
-Changes when a fault hits something new.
+Changes when a fault affects a new kind of part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.traffic.flows.flow import FlowSpec
 
 
 def hit_links(fabric: Fabric, links: Iterable[str]) -> tuple[HitLink, ...]:
-    """The links of these names with all that analysis wants to know of them. InputError on an unknown name."""
+    """Return the links of these names with the data that analysis needs. InputError on an unknown name."""
     found = []
     for name in links:
         link = fabric.link(name)
@@ -27,12 +27,12 @@ def hit_links(fabric: Fabric, links: Iterable[str]) -> tuple[HitLink, ...]:
 
 
 def relation_of(flow: FlowSpec, edge: Edge) -> Relation:
-    """How ``flow`` stands to the fault of ``edge``."""
+    """Return the relation of ``flow`` to the fault of ``edge``."""
     return next(relations_of((flow,), edge))
 
 
 def relations_of(flows: Iterable[FlowSpec], edge: Edge) -> Iterator[Relation]:
-    """How each of ``flows`` stands to the fault of ``edge``."""
+    """Yield the relation of each of ``flows`` to the fault of ``edge``."""
     nics, transit, absent = edge.nics, frozenset(edge.transit_flows), frozenset(edge.absent)
     for flow in flows:
         sends, receives = flow.src_nic in nics, flow.dst_nic in nics
@@ -49,7 +49,7 @@ def relations_of(flows: Iterable[FlowSpec], edge: Edge) -> Iterator[Relation]:
 
 
 def with_windows(edges: Iterable[Edge], end_ns: int) -> tuple[Edge, ...]:
-    """The edges in order of time, each window reaching to the next injection, the last to ``end_ns``."""
+    """Return the edges in order of time, each window ending at the next injection, the last at ``end_ns``."""
     ordered: Sequence[Edge] = sorted(edges, key=lambda edge: edge.inject_before_ns)
     if not ordered:
         return ()

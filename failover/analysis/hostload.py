@@ -1,8 +1,8 @@
-"""How busy the machine was, from samples of /proc, and whether that starved the run. Pure.
+"""Load of the machine, from samples of /proc, and the decision if it starved the run. Pure.
 
 Changes when a signal or a limit changes. A drill uses the CPUs itself, so neither low idle time nor CPU pressure alone
-means anything; what tells a starved run from a busy one is time our own runnable processes spent waiting while
-*others* ran (run delay, others' CPU share) and time the hypervisor took away (steal).
+is a sign. Two signs distinguish a starved run from a busy one. Our own runnable processes waited while *others* ran
+(run delay, others' CPU share), or the hypervisor took time away (steal).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 _LEAST_SHARE = 0.01
-"""Of the time, that our processes must have been runnable together before their waiting means anything."""
+"""Least share of the time for which our processes must have been runnable before their waiting counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTime:
-    """Cumulated scheduler time of one of our processes (/proc/PID/schedstat)."""
+    """Cumulative scheduler time of one of our processes (/proc/PID/schedstat)."""
 
     run_ns: int
     delay_ns: int  # runnable, waiting for a CPU
@@ -25,7 +25,7 @@ class OwnTime:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One look at /proc; all counters are cumulated. ``psi_some_us`` is None where the kernel has no PSI."""
+    """One reading of /proc; all counters are cumulative. ``psi_some_us`` is None where the kernel has no PSI."""
 
     at_ns: int
     lag_ns: int  # how much later than due the event loop took this sample
@@ -72,29 +72,29 @@ class HostMoment:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """Above these a run is starved.
+    """Limits above which a run is starved.
 
-    Measured on two cores, two paced senders using 20 to 95 % of a core each. Quiet: run delay 0.5 to 6 %, others 0 to
-    5 %. ``stress -c 2``: run delay 18 to 50 %, others 50 to 76 %, idle 0 to 2 %. ``stress -c 1`` beside 20 % senders,
-    which leaves them a free core and does no harm: run delay 2 %, others 43 %, idle 36 %. PSI: own work alone 1 to 8 %,
-    ``stress`` on all cores 28 to 99 %. Emulated QEMU, half idle, nobody else: run delay 27 %, PSI 4 %.
+    Measured on two cores, two paced senders using 20 to 95 % of a core each. Quiet: run delay 0.5 to 6 %, others 0 to 5
+    %. ``stress -c 2``: run delay 18 to 50 %, others 50 to 76 %, idle 0 to 2 %. ``stress -c 1`` alongside 20 % senders,
+    which leaves them a free core and is harmless: run delay 2 %, others 43 %, idle 36 %. PSI: own work alone 1 to 8 %,
+    ``stress`` on all cores 28 to 99 %. Emulated QEMU, half idle, no other load: run delay 27 %, PSI 4 %.
     """
 
     run_delay_mean_pct: float = 25.0
     quiet_psi_pct: float = 15.0  # below this no task waited for long; run delay is our processes woken by one tick
-    roomy_idle_pct: float = 60.0  # with more idle than this nobody keeps us from running
+    roomy_idle_pct: float = 60.0  # with more idle than this no other process keeps ours from running
     full_idle_pct: float = 5.0  # less idle than this and the machine is full ...
     others_mean_pct: float = 25.0  # ... which starves us when others have this much of it
     steal_mean_pct: float = 5.0
     loop_lag_max_ms: float = 500.0
-    psi_some_pct: float = 50.0  # only used on a full machine that does not tell our own share
+    psi_some_pct: float = 50.0  # only used on a full machine that does not report our own share
 
 
 _LIMITS = _Limits()
 
 
 def is_starved(load: HostLoad) -> str | None:
-    """Why this run was starved of CPU, in one line, or None when it was not (DESIGN rule 8)."""
+    """Return why this run was starved of CPU, in one line, or None when it was not (DESIGN rule 8)."""
     limits = _LIMITS
     full = load.idle_mean_pct < limits.full_idle_pct
     if load.steal_mean_pct > limits.steal_mean_pct:
@@ -130,7 +130,7 @@ class _Shares:
 
 
 def summarise(samples: Sequence[Sample], cpus: int) -> HostLoad | None:
-    """The load over all samples given (at least two, else None) and over its single seconds."""
+    """Return the load over all given samples (at least two, else None) and over its single seconds."""
     if len(samples) < 2:
         return None
     whole = _shares(samples[0], samples[-1], cpus)
@@ -156,7 +156,7 @@ def summarise(samples: Sequence[Sample], cpus: int) -> HostLoad | None:
 
 
 def course(samples: Sequence[Sample], cpus: int) -> Iterator[HostMoment]:
-    """The load from each sample to the next, to a hundredth; what /proc counts in ticks is coarse at this pace."""
+    """Yield the load from each sample to the next, to a hundredth; tick counters of /proc are coarse at this pace."""
     for first, last in pairwise(samples):
         found = _shares(first, last, cpus)
         shares = (found.idle, found.steal, found.psi, found.run_delay, found.others)
@@ -169,7 +169,7 @@ def _max(seconds: Sequence[_Shares], value: Callable[[_Shares], float | None]) -
 
 
 def _seconds(samples: Sequence[Sample]) -> Sequence[tuple[Sample, Sample]]:
-    """Pairs of samples a second or a little more apart, end to end."""
+    """Return pairs of samples a second or a little more apart, without gaps."""
     pairs, first = [], samples[0]
     for sample in samples[1:]:
         if sample.at_ns - first.at_ns >= 10**9:
@@ -191,8 +191,8 @@ def _shares(first: Sample, last: Sample, cpus: int) -> _Shares:
         return _Shares(idle, steal, psi, None, None)
     run_ns = sum(last.own[pid].run_ns - first.own[pid].run_ns for pid in both)
     delay_ns = sum(last.own[pid].delay_ns - first.own[pid].delay_ns for pid in both)
-    # Who hardly runs cannot starve: in virtual time computing takes none, and what is left is the clock's own grain.
+    # A process that hardly runs cannot starve. In virtual time computing takes none; the rest is the clock's grain.
     run_delay = 100 * delay_ns / (run_ns + delay_ns) if run_ns + delay_ns > _LEAST_SHARE * span_ns else 0.0
-    # schedstat is exact while ticks alias with senders that sleep in whole ticks: never below nothing
+    # schedstat is exact, ticks alias with senders that sleep in whole ticks: so the difference is limited to 0
     others = max(0.0, 100 - idle - steal - 100 * run_ns / (span_ns * cpus))
     return _Shares(idle, steal, psi, run_delay, others)

@@ -1,7 +1,7 @@
-"""What delay does to a flow: packets that come too late count as impaired, and the receiver's own silence is timed.
+"""Effect of delay on a flow: late packets count as impaired, and the gaps at the receiver are timed.
 
 Changes when a figure of impairment is added. RFC 6412: a packet is impaired when it is lost, corrupted or exceeds the
-forwarding delay threshold. (Duplicates and reordering, which it counts too, stand beside these figures as ever.)
+forwarding delay threshold. (It counts duplicates and reordering too; these have their own figures.)
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The intervals of figures that an edge has besides its flows' outages: phases, convergence, job downtime. Pure.
+"""Uncertainty intervals of an edge's figures other than flow outages: phases, convergence, job downtime. Pure.
 
-Changes when a phase is stamped by something else. A time from an injection to an event is told too long, never too
-short: the injection came to pass up to its skew after the clock was first read, and the event loop tells of an event
-when it gets to it. Where the source of an event says that its stamp is further off (Linux bonding, when LACP decides),
-that counts too. Verdicts, tables and comparisons all ask here.
+Changes when the time stamp of a phase has another source. A time from an injection to an event is never too short, only
+too long. The injection took effect up to its skew after the first clock reading, and the event loop stamps an event
+when it handles it. If an event's source reports a less accurate stamp (Linux bonding, when LACP decides), that counts
+too. Verdicts, tables and comparisons all use these intervals.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ RECOVER, SWITCH = "recover", "switch"
 
 
 def loop_lag_ms(metrics: DrillMetrics) -> float:
-    """How long the event loop, which stamps events, was once late; 0 where nothing is known of the host."""
+    """Return the longest lateness of the event loop, which stamps events; 0 if the host's load is unknown."""
     return metrics.host.loop_lag_max_ms if metrics.host is not None else 0.0
 
 
 def phase_interval(name: str, ms: float, result: EdgeResult, metrics: DrillMetrics) -> Interval:
-    """What the phase of that name, a field of ``Phases`` or ``converged``, may have been that is measured as ``ms``."""
+    """Return the interval of a phase measured as ``ms``; ``name`` is a field of ``Phases`` or ``converged``."""
     if name == SWITCH:
         return _switch(ms, result.phases.detect, result.phases.switch, metrics)
     if name == RECOVER:
@@ -35,7 +35,7 @@ def phase_interval(name: str, ms: float, result: EdgeResult, metrics: DrillMetri
 
 
 def _switch(ms: float, detect: Phase, switch: Phase, metrics: DrillMetrics) -> Interval:
-    """The interval of detect to switch; where both are the one event it is late for both alike."""
+    """Return the interval of detect to switch; if both are the same event, its lateness affects both alike."""
     low, high = between_events(ms, metrics)
     if (detect.at_ns, detect.by) == (switch.at_ns, switch.by):
         return Interval(low, high + switch.early_ms)
@@ -43,12 +43,12 @@ def _switch(ms: float, detect: Phase, switch: Phase, metrics: DrillMetrics) -> I
 
 
 def between_events(ms: float, metrics: DrillMetrics) -> Interval:
-    """The interval of a time from one event to another, each of them stamped late."""
+    """Return the interval of a time from one event to another, each of them stamped late."""
     return around(ms, loop_lag_ms(metrics) + metrics.settings.clock_ms)
 
 
 def downtime_interval(ms: float, downtime: Downtime, metrics: DrillMetrics) -> Interval:
-    """The interval of a job's downtime: the death's call took time, and packets leave one period after another."""
+    """Return the interval of a job's downtime: the failing call took time, and packets leave one period apart."""
     deaths = (result.edge for result in metrics.edges if result.edge.inject_before_ns == downtime.since_ns)
     skew_ms = max((edge.skew_ms for edge in deaths), default=0.0)
     return _to_packets(ms, skew_ms + downtime.resolution_ms, metrics)

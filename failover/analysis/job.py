@@ -1,8 +1,8 @@
-"""What a job did: its iterations, collectives and messages, and what each edge of a fault cost it. Pure, no numpy.
+"""Metrics of a job: iterations, collectives and messages, and the cost of each edge of a fault. Pure, no numpy.
 
-Changes when something more is told of a job. ``failover.analysis.metrics.job`` makes them of records. Times in ms are
-differences of CLOCK_MONOTONIC as the workers read it, which look at the clock once a tick: each end is late by up to
-``tick_ms``, and by what a worker was kept from its ticks.
+Changes when more is reported about a job. ``failover.analysis.metrics.job`` computes them from records. Times in ms are
+differences of CLOCK_MONOTONIC as read by the workers, once a tick. Each end is late by up to ``tick_ms``, and by the
+time that a worker was kept from its ticks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hpn.failover.analysis.placement import Placement
 from hpn.traffic.job.standby import Replaced
 
 MOST_LATE_PCT = 2.0
-"""Half of what a drill of the library allows a job to lose."""
+"""Half of the loss that a drill of the library allows for a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SpanFact:
 
 @dataclass(frozen=True, slots=True)
 class DeathFact:
-    """A queue pair was given up, and the job with it; and when it began again, with which number, if it did."""
+    """Failure of a queue pair, and of its job; then the time and first iteration of the restart, if there was one."""
 
     at_ns: int
     queue_pair: str
@@ -43,7 +43,7 @@ class DeathFact:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What a job was, beside its records."""
+    """Facts about a job in addition to its records."""
 
     spans: Mapping[int, tuple[SpanFact, ...]]  # by rank; the first is the iteration
     queue_pairs: int
@@ -78,11 +78,11 @@ class Death:
     final: bool = True  # nobody was going to start it again
 
     def is_in(self, edge: Edge) -> bool:
-        """Whether it came in the window of an edge."""
+        """Return True if it came in the window of an edge."""
         return edge.inject_before_ns <= self.at_ns < edge.window_end_ns
 
     def still_ns(self, window_end_ns: int) -> int:
-        """How long the job stood still; without a new start to the end of the window, at least."""
+        """Return how long the job stood still; without a restart at least to the end of the window."""
         return (window_end_ns if self.restarted_at_ns is None else self.restarted_at_ns) - self.since_ns
 
 
@@ -102,7 +102,7 @@ class Iteration:
 
     @property
     def ms(self) -> float:
-        """How long it took."""
+        """Duration of the iteration."""
         return (self.end_ns - self.begin_ns) / 1e6
 
 
@@ -222,23 +222,23 @@ class JobMetrics:
 
     @property
     def dead(self) -> bool:
-        """Whether it died and nobody was going to start it again."""
+        """True if it died and no restart was configured."""
         return bool(self.deaths) and self.deaths[-1].restarted_at_ns is None and self.deaths[-1].final
 
     @property
     def stands(self) -> bool:
-        """Whether the iteration that the run cut off had taken longer than any that ended, or will never end."""
+        """True if the iteration that the run cut off took longer than any that ended, or can never end."""
         return self.dead or (bool(self.iterations) and self.open_ms > max(each.ms for each in self.iterations))
 
     @property
     def did_anything(self) -> bool:
-        """Whether an iteration ended, or a message was completed; a client that tells no steps: whether it ran."""
+        """True if an iteration ended or a message was completed; for a client that reports no steps: if it ran."""
         silent = self.client is not None and not self.client.facts.reporting and bool(self.client.facts.ranks)
         return bool(self.iterations or self.messages.count or silent)
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why nothing can be said."""
+        """Reasons why the run is inconclusive."""
         found = [] if self.client is None else [*self.client.doubts]
         if self.client is None and not (self.iterations or self.messages.count or self.deaths):
             found.append("no message of the job was completed: nothing was measured")

@@ -1,6 +1,6 @@
-"""What the lab's protocols did after an edge: the first and the last event of each sort. Pure.
+"""Protocol events after an edge: the first and the last event of each sort. Pure.
 
-Changes when the lab reports a new kind of event. A mark is about the whole lab, a phase about what was hit.
+Changes when the lab reports a new kind of event. A mark is about the whole lab, a phase about the affected parts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.testbed.routing.pathcontrol.actions import RELEASED, STEERED, STUCK
 
 
 class Mark(StrEnum):
-    """A sort of event; the value is its name in a drill file."""
+    """A sort of protocol event; the value is its name in a drill file."""
 
     CARRIER = "carrier"  # a port lost or got its carrier
     LACP = "lacp"  # a port's LACP changed its mind
@@ -66,7 +66,7 @@ class Marked:
 
 
 def marks_between(events: Iterable[Event], start_ns: int, end_ns: int) -> tuple[Marked, ...]:
-    """The marks of [start, end) in order of their first event; ``events`` may be the whole timeline."""
+    """Return the marks of [start, end) in order of their first event; ``events`` may be the whole timeline."""
     found: dict[Mark, list[Event]] = {}
     for event in sorted(events, key=lambda event: event.at_ns):
         mark = mark_of(event)
@@ -76,7 +76,7 @@ def marks_between(events: Iterable[Event], start_ns: int, end_ns: int) -> tuple[
 
 
 def mark_of(event: Event) -> Mark | None:
-    """The sort of an event; None for those that no protocol of the fabric makes."""
+    """Return the sort of an event; None for those that no protocol of the fabric makes."""
     return Mark.LACP if event.kind is EventKind.LACP else _SAID.get((event.kind, event.what))
 
 

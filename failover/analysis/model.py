@@ -1,8 +1,8 @@
-"""What a failover measurement is made of: edges of faults, and the results per flow, edge and drill.
+"""Data model of a failover measurement: edges of faults, and the results per flow, edge and drill.
 
 Changes when a figure is added or dropped. Every field name carries its unit, so ``results.run.folder`` writes these
-dataclasses to JSON as they are. Terms: RFC 6412 (convergence), RFC 6414 (PLBM, TBM),
-RFC 4737 (reordering), RFC 5560 (duplicates). ``_ns`` fields are CLOCK_MONOTONIC; None always has a reason beside it.
+dataclasses to JSON as they are. Terms: RFC 6412 (convergence), RFC 6414 (PLBM, TBM), RFC 4737 (reordering), RFC 5560
+(duplicates). ``_ns`` fields are CLOCK_MONOTONIC; None always comes with a reason.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Outage:
 
 
 class LossPattern(StrEnum):
-    """The shape of what a flow lost in one window."""
+    """Shape of a flow's loss in one window."""
 
     NONE = "none"
     HOLE = "hole"  # one outage holds at least 90 % of it
@@ -214,7 +214,7 @@ class EdgeResult:
 
     @property
     def never_over(self) -> bool:
-        """Whether a flow had not come back when the record ended: its outage is a lower bound."""
+        """True if a flow had not recovered when the record ended: its outage is a lower bound."""
         return self.flows_unrecovered > 0 or self.flows_died > 0
 
 
@@ -258,26 +258,26 @@ class DrillMetrics:
 
     @property
     def has_streams(self) -> bool:
-        """Whether there were flows to measure."""
+        """True if there were flows to measure."""
         return self.job is None or (self.job.client is not None and self.flow_count > 0)
 
     def edge(self, fault: str, kind: EdgeKind, index: int = 0) -> EdgeResult:
-        """The result of one edge. KeyError when there is none."""
+        """Return the result of one edge. KeyError when there is none."""
         for result in self.edges:
             if fault in result.edge.faults and (result.edge.kind, result.edge.index) == (kind, index):
                 return result
         raise KeyError(f"{fault} {kind} {index}")
 
     def worst_began_before(self, edge: EdgeResult) -> bool:
-        """Whether the longest outage of an edge was under way when it came: it is told at the edge before."""
+        """Return True if the longest outage of an edge had begun before it: the earlier edge reports it."""
         return any(flow.name == edge.worst_flow and flow.in_outage_at_injection for flow in self.flows_at(edge))
 
     def flows_at(self, edge: EdgeResult) -> tuple[FlowEdgeResult, ...]:
-        """The per-flow results of one edge, control group included."""
+        """Return the per-flow results of one edge, control group included."""
         at = self.edges.index(edge)
         return tuple(flow.edges[at] for flow in self.flows)
 
 
 def settled_window_ns(edge: Edge, settings: Settings) -> int:
-    """How much of the end of an edge's window goodput 'after' is taken from."""
+    """Return the length of the last part of an edge's window, from which goodput 'after' is taken."""
     return min(int(settings.goodput_window_s * 1e9), (edge.window_end_ns - edge.inject_before_ns) // 2)

@@ -1,6 +1,6 @@
-"""Whether path control moved just the queue pairs that had to move, and took just these home again. Pure.
+"""Check that path control moved only queue pairs that had to move, and that exactly these reverted. Pure.
 
-Read from the timeline alone: what the ToRs said of destinations, when LAGs changed, and every move. Changes when path
+It reads only the timeline: the ToRs' reports about destinations, changes of LAGs, and every move. Changes when path
 control gets another reason to move a queue pair.
 """
 
@@ -16,14 +16,14 @@ from hpn.traffic.flows.flow import FlowSpec
 
 _MS = 1_000_000
 _SLACK_NS = 50 * _MS
-"""A queue pair that may go home goes with the next look of its agent: bursts of 128, a millisecond apart."""
+"""Delay allowed before a queue pair reverts: it does so at its agent's next check, in bursts of 128 per millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
     """The connections that are moved: a queue pair's data has twice the flow's id, its acknowledgements one more.
 
-    ``gone`` are flows that were closed or have died, which nobody takes home.
+    ``gone``: flows that were closed or have died, which never revert.
     """
 
     flows: Mapping[int, FlowSpec]
@@ -32,33 +32,33 @@ class Connections:
     gone: Collection[int] = ()
 
     def nic(self, connection: int) -> str:
-        """The NIC whose agent moves it."""
+        """Return the NIC whose agent moves it."""
         flow, is_ack = divmod(connection, 2)
         return self.flows[flow].dst_nic if is_ack else self.flows[flow].src_nic
 
     def name(self, connection: int) -> str:
-        """The connection's name in messages."""
+        """Return the connection's name in messages."""
         flow, is_ack = divmod(connection, 2)
         return f"{self.flows[flow].name}{' (acknowledgements)' if is_ack else ''}"
 
 
 @dataclass(slots=True)
 class _Known:
-    """What an agent had been told up to some moment."""
+    """State of an agent's knowledge at some moment."""
 
     lost: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # host and destination: ports
     held_until: dict[tuple[str, str], int] = field(default_factory=dict)
     lag_at: dict[str, int] = field(default_factory=dict)  # NIC: the last change of its LAG
-    home: dict[int, int] = field(default_factory=dict)  # connection: the source port it has when nothing is wrong
+    home: dict[int, int] = field(default_factory=dict)  # connection: its source port on a healthy lab
     now: dict[int, Event] = field(default_factory=dict)  # connection: its last move
 
 
 def strays(events: Iterable[Event], connections: Connections, end_ns: int) -> tuple[str, ...]:
-    """What is wrong with the moves, one line each: one without a reason, one that failed, a queue pair away at the end.
+    """Return errors of path control, one line each: a move without a reason, a failed move, a queue pair not reverted.
 
-    A queue pair leaves when its ToR says that the destination is gone behind the port in use, or when its own NIC's
-    LAG has changed (a returned port is doubted until its ToR speaks). It goes home in any case. ``events`` in the order
-    they came.
+    A queue pair may leave when its ToR reports the destination lost behind the port in use. It may also leave when its
+    own NIC's LAG has changed: a returned port is in doubt until its ToR reports. It may revert at any time. ``events``
+    in order of arrival.
     """
     known = _Known()
     doubt_ns = LIFETIME_REFRESHES * connections.refresh_ms * _MS + _SLACK_NS
@@ -68,7 +68,7 @@ def strays(events: Iterable[Event], connections: Connections, end_ns: int) -> tu
 
 
 def _follow(event: Event, known: _Known, connections: Connections, doubt_ns: int) -> Iterator[str]:
-    """Take one event in; what is wrong with it when it is a move."""
+    """Apply one event; yield what is wrong with it if it is a move."""
     if event.kind is EventKind.LAG:
         nic = connections.lags.get((event.node, event.subject))
         if nic is not None:
@@ -98,7 +98,7 @@ def _follow(event: Event, known: _Known, connections: Connections, doubt_ns: int
 
 
 def _flow_of(event: Event) -> int:
-    """The flow whose connection moved; -1 for a subject that is no number, in a record that was tampered with."""
+    """Return the flow of a moved connection; -1 if the subject is not a number, as in a manipulated record."""
     return int(event.subject) // 2 if event.subject.isdecimal() else -1
 
 
@@ -117,7 +117,7 @@ def _moved(event: Event, known: _Known, connections: Connections, doubt_ns: int)
 
 
 def _away(known: _Known, connections: Connections, doubt_ns: int, end_ns: int) -> Iterator[str]:
-    """Queue pairs that did not come home though nothing keeps them away."""
+    """Yield queue pairs that did not revert though nothing prevents it."""
     for number, event in known.now.items():
         about = event.node, str(event.detail["dst"])
         changed_ns = known.lag_at.get(connections.nic(number))

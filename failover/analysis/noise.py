@@ -1,6 +1,6 @@
-"""The noise floor: what the method reports when nothing is wrong, printed next to every figure.
+"""The noise floor: the method's reading on a healthy lab, printed next to every figure.
 
-Changes when the way an outage is measured changes, because the floor is measured in the same way.
+Changes when the measurement of an outage changes, because the floor is measured in the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PSEUDO_EDGE_SPACING_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class _OfFlow:
-    """What one flow adds to it."""
+    """Contribution of one flow to the noise floor."""
 
     gaps_ns: npt.NDArray[np.int64]
     outages_ns: tuple[float, ...]  # at each pseudo-edge
@@ -36,8 +36,8 @@ def noise_floor(
 ) -> NoiseFloor:
     """Measure the healthy phase [start, end) as if an edge were injected every quarter of a second.
 
-    At each pseudo-edge and for each flow the outage is what PLBM counts and the longest hole TBM sees up to the next
-    pseudo-edge; the floor is the largest of them all. A hole that ``tick_ns`` of pacing alone makes is resolution, not
+    At each pseudo-edge and for each flow the outage is the larger of PLBM's count and TBM's longest hole up to the next
+    pseudo-edge. The floor is the largest of them all. A hole that ``tick_ns`` of pacing alone makes is resolution, not
     noise.
     """
     starts = range(start_ns, end_ns, int(PSEUDO_EDGE_SPACING_S * 1e9))
@@ -79,7 +79,7 @@ def _missing_within(trace: FlowTrace, start_ns: int, end_ns: int) -> int:
 
 
 def _pseudo_outage_ns(trace: FlowTrace, healthy_ns: int, start_ns: int, end_ns: int, tick_ns: float) -> float:
-    """The outage at the pseudo-edge at ``start_ns``; a hole that was open then counts whole."""
+    """Return the outage at the pseudo-edge at ``start_ns``; a hole that was open then counts completely."""
     by_loss = _missing_within(trace, start_ns, end_ns) * trace.period_ns
     seen = _within(trace.received_sent_ns, start_ns, end_ns)
     earliest = _within(trace.received_sent_ns, healthy_ns, end_ns).start
@@ -89,5 +89,5 @@ def _pseudo_outage_ns(trace: FlowTrace, healthy_ns: int, start_ns: int, end_ns: 
 
 
 def _paced_gap_ns(period_ns: float, tick_ns: float) -> float:
-    """The largest send gap when a packet leaves at the first tick after it is due."""
+    """Return the largest send gap when a packet leaves at the first tick after it is due."""
     return math.ceil(period_ns / tick_ns) * tick_ns if tick_ns else period_ns

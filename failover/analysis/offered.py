@@ -1,8 +1,8 @@
-"""Offered load: what flows ask of each directed link, between one edge and the next. Pure.
+"""Offered load of each directed link between one edge and the next. Pure.
 
 Changes when a figure of offered load does. A link that is offered more than its rate drops the rest: such loss is
-congestion, whatever a fault did before. The load is of constant-rate flows while they send, acknowledgements included;
-a job sends as fast as it may, and has none.
+congestion, whatever a fault did before. The load is that of constant-rate flows while they send, acknowledgements
+included. A job sends as fast as it may, and has no offered load.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 FULL = 1.0
-"""The share of its rate up to which a link carries what it is offered."""
+"""Share of its rate up to which a link carries its offered load."""
 NO_PATH = "no path left"
-"""What ``Lost.why`` begins with where no port of the NIC leads to the other end."""
+"""Beginning of ``Lost.why`` if no port of the NIC leads to the other end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +76,23 @@ class Offered:
     flows: int = 0
 
     def overloaded(self, span: int) -> tuple[OfferedLink, ...]:
-        """The links that are offered more than their rate in a span, by number."""
+        """Return the overloaded links of a span, given by number."""
         return tuple(link for link in self.links if (link.shares[span] or 0.0) > FULL)
 
     @property
     def settled(self) -> tuple[int, ...]:
-        """Numbers of the spans before the first edge and at the end of what each edge brought about."""
+        """Numbers of the spans before the first edge, and of the last span after each edge."""
         last = {span.after: at for at, span in enumerate(self.spans)}
         return tuple(last.values())
 
     @property
     def known(self) -> bool:
-        """Whether the path of every flow is known at all times."""
+        """True if the path of every flow is known at all times."""
         return not any(span.unknown for span in self.spans)
 
 
 def overloads(offered: Offered, span: int) -> Iterator[str]:
-    """The overloaded links of a span, the worst first, those of one node together.
+    """Yield the overloaded links of a span, the worst first, those of one node together.
 
     'uplinks of p0.s0.t0.1: 133 % of their rate'.
     """
@@ -116,7 +116,7 @@ def _named(links: Sequence[OfferedLink], sender: str, *, up: bool, access: bool)
 
 
 def _percent(links: Sequence[OfferedLink], span: int) -> str:
-    """'133 % of its rate'; of several links '101 to 133 % of their rate'. Never '100 %': it is more."""
+    """Return '133 % of its rate', or for several links '101 to 133 % of their rate'. Never '100 %', as it is more."""
     shares = sorted(100 * (link.shares[span] or 0.0) for link in links)
     low, high = (f"{share:.0f}" if share >= 100.5 else f"{share:.2f}" for share in (shares[0], shares[-1]))
     return f"{low if low == high else f'{low} to {high}'} % of {'its' if len(links) == 1 else 'their'} rate"

@@ -1,8 +1,9 @@
-"""Which source port, port of its NIC and plane each flow had when, made again from the timeline after the run. Pure.
+"""Source port, NIC port and plane of each flow over time, reconstructed from the timeline after the run. Pure.
 
-Changes when something else moves a flow. The timeline has every move, every change of a LAG and everything steered; how
-a LAG chooses among its active ports the LAG itself says. Links are known where somebody asked the switches: when source
-ports were chosen; of jobs, and where that takes no time, shortly before each edge and before the end.
+Changes when another mechanism moves a flow. The timeline has every move, every LAG change and every steered
+destination. A LAG itself computes its choice among its active ports. Links are known at the times when the switches
+were queried. That is when source ports were chosen. For jobs, and where a query takes no time, it is also shortly
+before each edge and before the end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hpn.testbed.routing.pathcontrol.actions import RELEASED, STEERED
 from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
 
 Chosen = Callable[[str, int, str, int, Sequence[str]], str]
-"""The port that the LAG of a NIC chooses: by source port, destination address and port, among active ports."""
+"""Function that returns the port a NIC's LAG chooses: NIC, source port, destination address, port, active ports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class PathAt:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What the switches said of a flow's path at a moment."""
+    """A switch query's result: the path of a flow at a moment."""
 
     at_ns: int
     flow: int
@@ -56,7 +57,7 @@ Step = Event | Edge | Looked
 
 @dataclass(frozen=True)
 class PathsAtBegin:
-    """Flows as they begin, the links that their packets cross by id, and how LAGs choose."""
+    """Flows at the begin, the links of their paths by flow id, and the LAGs' choice function."""
 
     flows: tuple[FlowSpec, ...]
     links: Mapping[int, Sequence[str]]
@@ -65,7 +66,7 @@ class PathsAtBegin:
 
 @dataclass(slots=True)
 class _State:
-    """What holds at a moment of the timeline."""
+    """State at a moment of the timeline."""
 
     active: dict[str, tuple[str, ...]]  # by NIC: names of ports
     steered: dict[tuple[str, str, str], str]  # host, address and port: the port instead
@@ -74,7 +75,7 @@ class _State:
 
 
 class Paths:
-    """The paths of flows on a fabric, from their ``begin`` on: of data, or of ``acks``, whose links nobody asks for."""
+    """The paths of flows on a fabric, from their ``begin`` on: of data, or of ``acks``, whose links are not queried."""
 
     def __init__(self, fabric: Fabric, begin: PathsAtBegin, *, acks: bool = False) -> None:
         self._nics = fabric.nic_by_name
@@ -84,7 +85,7 @@ class Paths:
         self._acks = acks
 
     def over(self, steps: Iterable[Step], span_ns: tuple[int, int]) -> Iterator[PathAt]:
-        """Every flow at the begin of ``span_ns``, and every change until its end; ``steps`` in any order."""
+        """Yield every flow at the begin of ``span_ns``, and every change until its end; ``steps`` in any order."""
         start_ns, end_ns = span_ns
         sports = {number: flow.sport if flow.replaces is None else None for number, flow in self._flows.items()}
         state = _State({}, {}, sports, {})
@@ -101,7 +102,7 @@ class Paths:
             yield from self._changed(step, state)
 
     def _changed(self, step: Step, state: _State) -> Iterator[PathAt]:
-        """What is to be told of a step."""
+        """Yield the path changes of a step."""
         if isinstance(step, Looked):
             if self._acks:
                 return
@@ -132,7 +133,7 @@ class Paths:
         return PathAt(at_ns, flow.id, why, sport, port, None if port is None else nic.links[port].plane)
 
     def _take(self, step: Step, state: _State) -> tuple[str, Sequence[int]]:
-        """Take one step in: what it is called, and the flows that it may have moved."""
+        """Apply one step; return its name, and the flows that it may have moved."""
         if isinstance(step, Looked):
             return "", ()
         if isinstance(step, Edge):
@@ -164,7 +165,7 @@ class Paths:
         return [number for number, flow in self._flows.items() if flow.src_nic == nic]
 
     def _present(self, edge: Edge, state: _State) -> tuple[str, Sequence[int]]:
-        """Queue pairs of a dead host are closed when a spare takes over, and the spare's begin."""
+        """Close the queue pairs of a dead host at a takeover, and begin those of its spare."""
         absent = set(edge.absent)
         for number, flow in self._flows.items():
             if number in absent:
@@ -178,7 +179,7 @@ class Paths:
 
 
 def answering(flow: FlowSpec) -> FlowSpec:
-    """The acknowledgements of a flow, as a flow of their own back to its source."""
+    """Return the acknowledgements of a flow, as a separate flow back to its source."""
     return replace(
         flow,
         src_nic=flow.dst_nic,

@@ -1,4 +1,4 @@
-"""Which part of the lab was done when after an edge: detect, switch, converge, path control, recover.
+"""Phases after an edge: detect, switch, converge, path control, recover.
 
 Changes when the lab reports a new kind of event. A phase that did not happen is None with its reason, never 0.
 """
@@ -28,11 +28,11 @@ _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
         EventKind.BGP: frozenset({"established"}),
     },
 }
-"""What a port, LAG or session that is hit says when it notices: of its carrier, or when a protocol's timer ran out."""
+"""Events by which an affected port, LAG or session detects an edge: its carrier, or an expired protocol timer."""
 
 
 _DONE = frozenset({"moved", *STEERING})
-"""What path control does, and says of it: a queue pair moved, a destination steered or released."""
+"""Events of path control's actions: a queue pair moved, a destination steered or released."""
 
 
 def phases_of(
@@ -43,9 +43,9 @@ def phases_of(
     *,
     path_control: bool = True,
 ) -> Phases:
-    """The phases of one edge. ``events`` may be the whole timeline; ``flows`` are all results of this edge.
+    """Return the phases of one edge. ``events`` may be the whole timeline; ``flows`` are all results of this edge.
 
-    A recovery is told up to ``pause_ms`` late, the longest planned pause of a flow. ``path_control``: it is on.
+    A recovery is stamped up to ``pause_ms`` late, the longest planned pause of a flow. ``path_control``: it is on.
     """
     inside = sorted(
         (event for event in events if edge.inject_before_ns <= event.at_ns < edge.window_end_ns),
@@ -65,9 +65,11 @@ def phases_of(
 
 
 def converged(result: EdgeResult, validation_s: float) -> Phase:
-    """Injection to the last change of any protocol's state in the lab (RFC 6412's terms, for the control plane).
+    """Return the time from injection to the last change of any protocol's state (RFC 6412's terms, for the control
+    plane).
 
-    With a ``reason`` beside ``ms`` the lab was not quiet for the validation time after it: it took longer than that.
+    If both ``reason`` and ``ms`` are set, the lab was not quiet for the validation time after it: it took longer than
+    that.
     """
     of_protocols = [marked for marked in result.marks if marked.mark is not Mark.DIED]
     if not of_protocols:
@@ -79,7 +81,7 @@ def converged(result: EdgeResult, validation_s: float) -> Phase:
 
 
 def _since(edge: Edge, events: Sequence[Event], reason: str) -> Phase:
-    """The time from injection to the only event given, or None with the reason."""
+    """Return the time from injection to the first event given, or None with the reason."""
     if not events:
         return Phase(None, reason=reason)
     first = events[0]
@@ -87,7 +89,7 @@ def _since(edge: Edge, events: Sequence[Event], reason: str) -> Phase:
 
 
 def _stamped(event: Event) -> tuple[float, float]:
-    """At most how late and how early its source says that it was stamped, ms."""
+    """Return how late and how early the time stamp may be at most, in ms, according to its source."""
     return float(event.detail.get("late_ms", 0.0)), float(event.detail.get("early_ms", 0.0))
 
 
@@ -96,7 +98,7 @@ def _name(event: Event) -> str:
 
 
 def _is_port(label: str) -> Callable[[Event], bool]:
-    """Matches events about one port; sources may write the subject with or without the node."""
+    """Return a matcher of events about one port; sources may write the subject with or without the node."""
     node, _, interface = label.partition(":")
     return lambda event: event.node == node and event.subject in (label, interface)
 
@@ -107,8 +109,8 @@ def _detect(edge: Edge, events: Sequence[Event]) -> Phase:
     ports = [_is_port(label) for link in edge.links for label in (link.lower, link.upper)]
     ports += [_is_lag(link) for link in edge.links if link.lag is not None]
     found = [event for event in signs if event.node in edge.nodes or any(is_port(event) for is_port in ports)]
-    # Either end counts, also the one whose interface the lab puts down to take the carrier away: the time is when the
-    # daemon there heard of it.
+    # Either end counts, also the one whose interface the lab sets down to remove the carrier: the time is that of the
+    # notification to the daemon there.
     return _since(edge, found[:1], "nothing that was hit noticed: no link, LACP, LAG, BFD or BGP event there")
 
 
@@ -133,13 +135,13 @@ def _first_rewrite(link: HitLink, rewrites: Iterable[Event]) -> Event | None:
 
 
 def _is_lag(link: HitLink) -> Callable[[Event], bool]:
-    """Matches events about the LAG that a link belongs to."""
+    """Return a matcher of events about the LAG that a link belongs to."""
     subjects = (link.nic, link.lag, f"{link.host}:{link.lag}")
     return lambda event: event.node == link.host and event.subject in subjects
 
 
 def _converge(edge: Edge, events: Sequence[Event]) -> Phase:
-    """Host routes of the NICs that are hit; above the ToRs no NIC is, and every route change of the window counts."""
+    """Return the last change of the affected NICs' host routes; above the ToRs, of any route in the window."""
     routes = [event for event in events if event.kind is EventKind.ROUTE]
     prefixes = {f"{link.ip}/32" for link in edge.links if link.ip is not None}
     if prefixes:

@@ -1,7 +1,7 @@
-"""Which links each queue pair crosses, and how evenly: imbalance, Jain's index, polarisation, tier by tier. Pure.
+"""Links that each queue pair crosses, and their balance: imbalance, Jain's index, polarisation, tier by tier. Pure.
 
-Changes when a figure of paths is added. Paths are asked of the lab's own LAGs and kernels, nothing is sampled, and
-every queue pair counts alike: that is what path choice decides. What the links then carry is for ``ports`` to tell.
+Changes when a figure of paths is added. Paths come from the lab's own LAGs and kernels, without sampling. Every queue
+pair counts alike: that is what path choice decides. The resulting load of the links is in ``ports``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from statistics import fmean
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Role
 
 _Direction = tuple[str, bool]
-"""A link, and whether it is taken upwards."""
+"""A link, and True if it is taken upwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Placement:
 
 
 def spreads(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -> tuple[TierSpread, ...]:
-    """Figures of each tier that is crossed, from the NICs up and down again."""
+    """Return the figures of each tier that is crossed, from the NICs up and down again."""
     crossed: Counter[_Direction] = Counter(way for each in ways for way in _directions(fabric, each.links))
     tiers: dict[str, dict[str, dict[_Direction, int]]] = {}
     used = dict.fromkeys((_chooser(fabric, link), upwards) for link, upwards in crossed)
@@ -86,11 +86,11 @@ def spreads(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -
 
 
 def _choices_down(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -> dict[str, list[list[int]]]:
-    """By tier, how often each switch that chose among the same links downwards took each of them."""
+    """Return, by tier, how often each switch that chose among the same links downwards took each of them."""
     towards: dict[str, Mapping[str, tuple[str, ...]]] = {}
     found: dict[str, dict[tuple[str, ...], Counter[str]]] = {}
     for way in ways:
-        if way.dropped is not None or not way.links:  # where it was to go is not known
+        if way.dropped is not None or not way.links:  # its destination is unknown
             continue
         nic = fabric.nic_of_link(way.links[-1])
         if nic.name not in towards:
@@ -104,7 +104,7 @@ def _choices_down(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bo
 
 
 def _links_towards(fabric: Fabric, nic: Nic, is_up: Callable[[str], bool]) -> Mapping[str, tuple[str, ...]]:
-    """By switch, its links on ways straight down to a NIC over links that are up."""
+    """Return, by switch, its links on paths straight down to a NIC over links that are up."""
     found: dict[str, tuple[str, ...]] = {}
     below = [nic.name]
     while below:
@@ -116,7 +116,7 @@ def _links_towards(fabric: Fabric, nic: Nic, is_up: Callable[[str], bool]) -> Ma
 
 
 def _directions(fabric: Fabric, links: Sequence[str]) -> Iterator[_Direction]:
-    """The links of a path, each in the direction it is taken; not those between the ToRs of a stack."""
+    """Yield the links of a path with their directions, except those between the ToRs of a stack."""
     at = None
     for name in links:
         link = fabric.link(name)
@@ -127,7 +127,7 @@ def _directions(fabric: Fabric, links: Sequence[str]) -> Iterator[_Direction]:
 
 
 def _chooser(fabric: Fabric, link: str) -> str:
-    """The NIC or switch that a link joins to the tier above."""
+    """Return the NIC or switch that a link connects to the tier above."""
     found = fabric.link(link)
     return fabric.nic_of_link(link).name if found.kind is LinkKind.ACCESS else found.lower.node
 
@@ -143,7 +143,7 @@ _TIERS = {LinkKind.ACCESS: (Role.HOST, Role.TOR), LinkKind.FABRIC: (Role.TOR, Ro
 
 
 def _tier(fabric: Fabric, link: Link, upwards: bool) -> str:
-    """'tor up', 'agg down': who sends, and where to, as ``failover.analysis.ports`` names it."""
+    """Return the tier's name: 'tor up', 'agg down', by sender and direction, as in ``failover.analysis.ports``."""
     lower, upper = _TIERS.get(link.kind, (Role.AGG, Role.CORE))
     return f"{lower} up" if upwards else f"{upper} down"
 
@@ -173,21 +173,21 @@ def _spread(tier: str, choosers: dict[str, dict[_Direction, int]], choices: Sequ
 
 
 def _polarisation(choices: Sequence[Sequence[int]]) -> float | None:
-    """Of choosers with at least two links and two queue pairs, each weighed by its queue pairs."""
+    """Return the polarisation of choosers with at least two links and two queue pairs, weighted by queue pairs."""
     found = [(sum(counts), _alike(counts)) for counts in choices if len(counts) > 1 and sum(counts) > 1]
     weight = sum(queue_pairs for queue_pairs, _ in found)
     return sum(queue_pairs * alike for queue_pairs, alike in found) / weight if weight else None
 
 
 def _alike(counts: Sequence[int]) -> float:
-    """1 less the entropy of a choice against the most it can be with so many links and queue pairs."""
+    """Return 1 less the entropy of a choice over its maximum for that number of links and queue pairs."""
     total = sum(counts)
     entropy = -sum(count / total * math.log(count / total) for count in counts if count)
     return max(0.0, 1 - entropy / _most_entropy(total, len(counts)))
 
 
 def _most_entropy(queue_pairs: int, links: int) -> float:
-    """The entropy of so many queue pairs spread as evenly as whole numbers can be."""
+    """Return the entropy of this number of queue pairs, spread as evenly as whole numbers allow."""
     each, more = divmod(queue_pairs, links)
     parts = [each + 1] * more + [each] * (links - more)
     return -sum(part / queue_pairs * math.log(part / queue_pairs) for part in parts if part)

@@ -1,8 +1,8 @@
-"""Loads, queues and marks of ports: the figures made of what the kernel's counters said. Pure.
+"""Loads, queues and marks of ports: figures computed from the kernel's counters. Pure.
 
 Changes when a figure of a port is added. Load is exact, the difference of counters between the first and the last
-reading. Queues are looked at now and then: no peak between two readings is seen, but as a queue drains by at most 1 ms
-in 1 ms, none exceeded the next reading by more than the time up to it.
+reading. Queues are sampled: a peak between two readings is not seen. As a queue drains by at most 1 ms in 1 ms, no peak
+exceeded the next reading by more than the time up to it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class NicBalance:
 
     @property
     def uncertainty(self) -> float:
-        """By how much one packet more or less at each port changes the ratio."""
+        """Change of the ratio if each port had one packet more or less."""
         ratio = self.ratio
         return 0.0 if ratio is None else ratio * sum(1 / count for count in (self.packets[0], self.packets[-1]))
 
@@ -89,7 +89,7 @@ class PortMetrics:
 
 
 def port_metrics(sampled: Sampled, healthy_until_ns: int, end_ns: int, receivers: Collection[str]) -> PortMetrics:
-    """The figures of one run; ``receivers`` are the NICs that flows are sent to."""
+    """Return the figures of one run; ``receivers`` are the NICs that flows are sent to."""
     results, towards, pause_ns = [], dict[str, list[tuple[float, int]]](), 0
     for series in sampled.series:
         readings = list(series.until(end_ns))
@@ -112,7 +112,7 @@ def port_metrics(sampled: Sampled, healthy_until_ns: int, end_ns: int, receivers
 
 
 def _sent(readings: Sequence[Reading]) -> tuple[float, int]:
-    """Bits per second and packets between the first and the last reading."""
+    """Return bits per second and packets between the first and the last reading."""
     if len(readings) < 2:
         return 0.0, 0
     first, last = readings[0], readings[-1]
@@ -154,12 +154,12 @@ def _result(port: Watched, readings: Sequence[Reading]) -> PortResult:
 
 
 def _marks(before: Reading, after: Reading) -> int | None:
-    """Packets marked between two readings; None when nothing marked at both: a fault may stand in RED's place."""
+    """Return packets marked between two readings; None when nothing marked at both: a fault may replace RED."""
     return None if before.marked is None or after.marked is None else after.marked - before.marked
 
 
 def _course(readings: Sequence[Reading]) -> Iterator[Moment]:
-    """What a reading counted since the one before belongs to the time of the reading."""
+    """Yield the intervals with marks or drops; counts belong to the time of the reading that shows them."""
     start_ns = readings[0].at_ns
     moment = Moment(start_ns, 0, 0, 0)
     for before, after in pairwise(readings):
@@ -179,12 +179,13 @@ def _course(readings: Sequence[Reading]) -> Iterator[Moment]:
 
 
 def _rank(count: int) -> int:
-    """Index of the 99th percentile of so many ordered values, by nearest rank."""
+    """Return the index of the 99th percentile of ``count`` ordered values, by nearest rank."""
     return math.ceil(_QUANTILE * count) - 1
 
 
 def _rank_uncertainty(ordered: Sequence[float]) -> float:
-    """From the 99th percentile to the farther end of its interval: the rank is binomially distributed."""
+    """Return the distance of the 99th percentile to the farther end of its interval: the rank is binomially
+    distributed."""
     at, last = _rank(len(ordered)), len(ordered) - 1
     reach = math.ceil(_Z * math.sqrt(len(ordered) * _QUANTILE * (1 - _QUANTILE)))
     return max(ordered[at] - ordered[max(at - reach, 0)], ordered[min(at + reach, last)] - ordered[at])

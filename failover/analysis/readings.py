@@ -1,6 +1,6 @@
-"""What is read of ports while a drill runs: which ports, how often, and the readings, packed. Pure.
+"""Port sampling during a drill: selected ports, period, and the readings, packed. Pure.
 
-Changes when something more of a port is read. What the readings mean is ``failover.analysis.ports``.
+Changes when more data of a port is read. ``failover.analysis.ports`` interprets the readings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROW = 7
 
 
 class Ports(StrEnum):
-    """Which ports are sampled; the value is the word in a drill file."""
+    """Set of ports that are sampled; the value is its name in a drill file."""
 
     TOR_DOWN = "tor-down"  # of ToRs, towards NICs
     SWITCHES = "switches"  # every port of every switch
@@ -48,7 +48,7 @@ class Watched:
 
 
 def watched(fabric: Fabric, ports: Ports) -> tuple[Watched, ...]:
-    """The ports of a fabric that are sampled, switch by switch."""
+    """Return the sampled ports of a fabric, switch by switch."""
     return tuple(
         Watched(
             node.name,
@@ -85,7 +85,7 @@ class Reading:
 
     @property
     def backlog_ms(self) -> float:
-        """How long what waits takes to leave."""
+        """Time that the queue takes to drain."""
         return self.backlog_bytes * 8e3 / self.rate_bps
 
 
@@ -106,15 +106,15 @@ class Series:
         self._rows.extend((found.at_ns, found.backlog_bytes, found.drops, *sent, found.rate_bps, marked))
 
     def packed(self) -> bytes:
-        """All readings as they lie in memory: seven unsigned 64-bit numbers each, in the order of ``Reading``.
+        """Return all readings: seven unsigned 64-bit numbers each, in the order of ``Reading``.
 
-        The last is one more than were marked, 0 where nothing marks.
+        The last is the number of marked packets plus one, or 0 where nothing marks.
         """
         return self._rows.tobytes()
 
     @classmethod
     def unpacked(cls, port: Watched, content: bytes) -> Series:
-        """The series that ``packed`` gave. ValueError when it is no whole number of readings."""
+        """Return the series from ``packed`` content. ValueError when its size is no multiple of a reading's."""
         if len(content) % (_ROW * array("Q").itemsize):
             raise ValueError(f"{len(content)} bytes are no whole number of readings")
         series = cls(port)
@@ -122,7 +122,7 @@ class Series:
         return series
 
     def until(self, end_ns: int) -> Iterator[Reading]:
-        """The readings not later than ``end_ns``."""
+        """Yield the readings not later than ``end_ns``."""
         for at in range(0, len(self._rows), _ROW):
             if self._rows[at] > end_ns:
                 return
@@ -132,7 +132,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """All that was read in one run."""
+    """Readings of one run."""
 
     sampling: Sampling
     series: Sequence[Series]

@@ -1,6 +1,7 @@
-"""Loss that is scattered over a window, as of a link that drops a share: a share and a longest hole, no outage. Pure.
+"""Loss scattered over a window, as of a link that drops a share: reported as share and longest hole, not as outage.
+Pure.
 
-Changes when scattered loss is told otherwise. The outage figures add up the holes of a flow (PLBM): for scattered
+Changes when scattered loss is reported otherwise. The outage figures add up the holes of a flow (PLBM): for scattered
 packets that sum is no time in which the flow stood still.
 """
 
@@ -16,7 +17,7 @@ from hpn.failover.analysis.words import about_ms, plain
 
 @dataclass(frozen=True, slots=True)
 class Scattered:
-    """What flows lost of which the one that lost most lost single packets; flows that died are left out."""
+    """Loss of flows, of which the one that lost most lost single packets; flows that died are left out."""
 
     flows: int  # that lost anything
     packets: int  # missing
@@ -25,25 +26,25 @@ class Scattered:
 
     @property
     def share(self) -> str:
-        """'1.1 %'."""
+        """Share of packets lost: '1.1 %'."""
         return f"{plain(100 * self.packets / max(self.sent, 1), 2)} %"
 
     @property
     def hole(self) -> str:
-        """'1.66 ms'."""
+        """Longest hole: '1.66 ms'."""
         return about_ms(self.longest_ms)
 
     @property
     def words(self) -> str:
-        """'2 of them lost 1.1 % of their packets (77), longest hole 1.66 ms'."""
+        """Text: '2 of them lost 1.1 % of their packets (77), longest hole 1.66 ms'."""
         whose = "its packets" if self.flows == 1 else "their packets"
         return f"{self.flows} of them lost {self.share} of {whose} ({self.packets:,}), longest hole {self.hole}"
 
 
 def scattered(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Scattered | None:
-    """None where the flow with the longest outage had one, where nothing was lost, or where congestion took any.
+    """Return the scattered loss; None if the worst flow had an outage, nothing was lost, or congestion took packets.
 
-    Shares are of the time from a failure to its repair, where ``edges`` have both.
+    Shares are of the time from a failure to its repair, if ``edges`` have both.
     """
     hurt = [flow for edge in edges for flow in _hurt(metrics, edge)]
     if not hurt or any(edge.congestion is not None for edge in edges):
@@ -61,7 +62,7 @@ def scattered(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Scattered |
 
 
 def recovery(metrics: DrillMetrics, edge: EdgeResult) -> Phase:
-    """When the last flow recovered; of scattered loss a quiet time is no recovery, unless queue pairs were moved."""
+    """Return the last flow's recovery; a pause in scattered loss is none, unless queue pairs were moved."""
     found = edge.phases.recover
     if edge.edge.kind is not EdgeKind.FAILURE or found.at_ns is None or scattered(metrics, (edge,)) is None:
         return found
@@ -72,7 +73,7 @@ def recovery(metrics: DrillMetrics, edge: EdgeResult) -> Phase:
 
 
 def _hurt(metrics: DrillMetrics, edge: EdgeResult) -> list[FlowEdgeResult]:
-    """The flows that are hit, lost anything and live."""
+    """Return the affected flows that lost packets and are alive."""
     found = zip(metrics.flows, metrics.flows_at(edge), strict=True)
     return [at for of, at in found if of.stopped_at_ns is None and at.relation.is_touched and _missing(at)]
 

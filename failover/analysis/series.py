@@ -1,6 +1,7 @@
-"""What a series of flows is about: which flows, and which time, cut into bins. Pure, no numpy.
+"""Contents of a series of flows: the flows, and the time, divided into bins. Pure, no numpy.
 
-Changes when a reader of a series must know more of a flow. ``failover.analysis.metrics.series`` makes them of records.
+Changes when a reader of a series needs more data of a flow. ``failover.analysis.metrics.series`` computes them from
+records.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Bins:
 
     @property
     def end_ns(self) -> int:
-        """The end of the last one."""
+        """End of the last bin."""
         return self.start_ns + self.count * self.width_ns
 
 
@@ -40,12 +41,12 @@ class SeriesFlow:
 
 
 def bins_of(start_ns: int, end_ns: int, width_ns: int = BIN_NS) -> Bins:
-    """Bins that cover [start, end): the last may reach beyond it."""
+    """Return bins that cover [start, end): the last may reach beyond it."""
     return Bins(start_ns, width_ns, max(0, -(-(end_ns - start_ns) // width_ns)))
 
 
 def series_flows(flows: Sequence[FlowSpec]) -> tuple[SeriesFlow, ...]:
-    """The same of flows as they ran."""
+    """Return the series data of flows as they ran."""
     return tuple(
         SeriesFlow(flow.id, flow.name, flow.src_nic, flow.dst_nic, flow.path_mtu, flow.replaces) for flow in flows
     )

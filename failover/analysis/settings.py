@@ -1,4 +1,4 @@
-"""The constants of the failover method: what merges, when a flow counts as recovered, which resolution is claimed.
+"""The constants of the failover method: merging of holes, criterion of recovery, claimed resolution.
 
 Changes when the method does. docs/measurement.md after RFC 6412, 6413, 6414 and 6894.
 """
@@ -29,11 +29,11 @@ class Settings:
 
     @property
     def longest_delay_ms(self) -> float:
-        """The longest time before an edge at which a packet was sent that the edge found on its way."""
+        """Longest time before an edge at which a packet was sent that was in flight at the edge."""
         return max(self.on_its_way_ms, self.forwarding_delay_threshold_ms)
 
     def for_pacing(self, period_ms: float, tick_ms: float) -> Settings:
-        """Return the settings for packets that far apart: two send gaps of pacing are the finest resolution claimed."""
+        """Return the settings for this packet period: two send gaps of pacing are the finest resolution claimed."""
         claimed_ms = max(self.claimed_resolution_ms, 2 * (period_ms + tick_ms))
         return replace(self, pacing_tick_ms=tick_ms, claimed_resolution_ms=claimed_ms)
 

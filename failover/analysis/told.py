@@ -1,7 +1,7 @@
-"""What a run cost, in a sentence for each fault: the first thing that anybody reads of it. Pure.
+"""Cost of a run, in a sentence for each fault: the summary at the top of its results. Pure.
 
-Changes when a run can cost something else. Figures are those of ``DrillMetrics``; a time is told by the upper end of
-its interval, because "not more than" must hold.
+Changes when a run can have another cost. Figures are those of ``DrillMetrics``. A time is given by the upper end of its
+interval, because "not more than" must hold.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from hpn.failover.analysis.words import about_ms, in_ms, packets, plain, queue_p
 _MOST_SENTENCES = 3
 _TIMER = "local_ack_timeout_err"
 _LEAST_LOST = 0.1
-"""Of iterations: less is none."""
+"""Iterations: a smaller loss counts as none."""
 _SAME = 0.05
-"""A change of goodput that is smaller, in per cent, is none."""
+"""Per cent: a smaller change of goodput counts as none."""
 
 
 def cost(metrics: DrillMetrics, faults: Mapping[str, str]) -> str:
-    """What the faults cost, a sentence for each instant at which some broke; ``faults``: each in words, by its id."""
+    """Return the cost of the faults, a sentence for each instant of failure; ``faults``: each in words, by its id."""
     if not metrics.edges:
         return _without_fault(metrics)
     groups: dict[tuple[str, ...], list[EdgeResult]] = {}
@@ -34,7 +34,7 @@ def cost(metrics: DrillMetrics, faults: Mapping[str, str]) -> str:
 
 
 def _timers(metrics: DrillMetrics) -> Iterator[str]:
-    """Why a job stood still where no path was gone for long; its NICs count over the whole run."""
+    """Yield why a job stood still although its paths recovered soon; its NICs count over the whole run."""
     counters = () if metrics.job is None else metrics.job.counters.values()
     waits = sum(of.get(_TIMER, 0) for of in counters)
     if waits:
@@ -42,7 +42,7 @@ def _timers(metrics: DrillMetrics) -> Iterator[str]:
 
 
 def _group(result: EdgeResult, groups: Mapping[tuple[str, ...], object]) -> tuple[str, ...]:
-    """The faults that an edge is told with: a repair with its failure."""
+    """Return the faults that an edge is reported with: a repair with its failure."""
     ids = result.edge.faults
     return next((known for known in groups if set(ids) <= set(known)), ids)
 
@@ -71,7 +71,7 @@ def _sentence(metrics: DrillMetrics, ids: Sequence[str], edges: Sequence[EdgeRes
 
 
 def _crossed(edges: Sequence[EdgeResult]) -> int | None:
-    """Queue pairs whose data crossed what failed, at the failure that most did; None where nobody knows."""
+    """Return the queue pairs whose data crossed the failed part, at the worst failure; None if unknown."""
     failures = [edge.edge.crossed for edge in edges if edge.edge.kind is EdgeKind.FAILURE]
     return max((len(crossed) for crossed in failures if crossed is not None), default=None)
 
@@ -106,16 +106,16 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
 
 
 def _dead_before(metrics: DrillMetrics, edge: EdgeResult) -> int:
-    """Queue pairs that a fault hits and that had died when it came."""
+    """Return the number of affected queue pairs that had died before the fault."""
     at = metrics.edges.index(edge)
     stopped = [flow.stopped_at_ns for flow in metrics.flows if flow.edges[at].relation.is_touched]
     return sum(each is not None and each < edge.edge.inject_before_ns for each in stopped)
 
 
 def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, lost: int) -> str:
-    """How long flows stood still, congestion apart, or what was lost of packets here and there.
+    """Return how long flows stood still, without congestion, or the share of scattered packets lost.
 
-    An outage that goes on at a repair began with its failure.
+    An outage that continues at a repair began with its failure.
     """
     never = max(_unrecovered(edge) for edge in edges)
     if never > died:
@@ -133,7 +133,7 @@ def _unrecovered(edge: EdgeResult) -> int:
 
 
 def _longest_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
-    """Of the flows that live: what died stood still until the end, whatever it was seen to lose."""
+    """Return the longest outage of the flows alive: a dead one stood still until the end, whatever its loss."""
     if edge.congestion is not None:
         return edge.congestion.high_ms
     living = {flow.flow for flow in metrics.flows if flow.stopped_at_ns is None}
@@ -176,13 +176,13 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
 
 
 def _end_of(deaths: Sequence[Death], edges: Sequence[EdgeResult], who: str) -> str:
-    """A job that stays dead: what it stood still grows with the run, so when it died says more."""
+    """Return the text for a job that stays dead: its downtime grows with the run, so the time of death says more."""
     times = "" if len(deaths) == 1 else f"{len(deaths)} times, the last time "
     return f"{who} died {times}{in_ms((deaths[-1].at_ns - _begin_ns(edges)) / 1e6)} after it and was not started again"
 
 
 def _stop_of(deaths: Sequence[Death], edges: Sequence[EdgeResult], who: str) -> str:
-    """How long it stood still, from the end of its last iteration before a death to its new start."""
+    """Return the text of its downtime, from the end of its last iteration before a death to its restart."""
     longest = in_ms(max(death.still_ns(edges[-1].edge.window_end_ns) for death in deaths) / 1e6)
     if len(deaths) == 1:
         return f"{who} died once and stood still for {longest}"
@@ -198,14 +198,14 @@ def _cost_at(job: JobMetrics, at: int) -> JobEdge | None:
 
 
 def _longest(of: Sequence[JobEdge]) -> str:
-    """'248 ms'; '' where no iteration was under way."""
+    """Return the longest iteration as text: '248 ms'; '' if no iteration was under way."""
     worst = max(of, key=lambda each: each.longest_ms)
     least = "at least " if worst.unfinished else ""
     return f"{least}{about_ms(worst.longest_ms, at_least=worst.unfinished)}" if worst.longest_ms else ""
 
 
 def _begun_after(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> str:
-    """The longest iteration that began after a repair; one that was under way then is told with its failure."""
+    """Return the longest iteration that began after a repair; one under way then is reported with its failure."""
     repairs = [edge.edge for edge in edges if edge.edge.kind is EdgeKind.REPAIR]
 
     def is_after(begin_ns: float) -> bool:

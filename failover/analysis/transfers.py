@@ -1,6 +1,6 @@
-"""Transfers of flows that send by plan: what became of each, and how long it took. Pure.
+"""Transfers of flows that send by plan: the result and duration of each. Pure.
 
-Changes when something more is told of a transfer. ``failover.analysis.metrics.transfers`` makes them of packets.
+Changes when more is reported about a transfer. ``failover.analysis.metrics.transfers`` computes them from packets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hpn.failover.analysis.budget import Interval
 
 
 class Fate(StrEnum):
-    """What became of a transfer."""
+    """Result of a transfer."""
 
     COMPLETE = "complete"  # every packet arrived unharmed
     INCOMPLETE = "incomplete"  # one is missing, or will never be sent: its queue pair died or was closed
@@ -53,7 +53,7 @@ class TransferPlan:
 
     @property
     def sending_share(self) -> float:
-        """Of all time, that in which is to be sent."""
+        """Duty cycle of the sender."""
         return self.sending_ms / self.every_ms
 
 
@@ -65,12 +65,12 @@ class Transfers:
     transfers: tuple[Transfer, ...]
 
     def at(self, edge: int | None) -> Iterator[Transfer]:
-        """Those that count for one edge; None: for none, as they were over before the first."""
+        """Return the transfers that count for one edge; None: those that were over before the first."""
         return (each for each in self.transfers if each.edge == edge)
 
 
 def interval_of(transfer: Transfer) -> Interval | None:
-    """Of how long it took; None when it is not complete."""
+    """Return the interval of its duration; None when it is not complete."""
     if transfer.low_ms is None or transfer.high_ms is None:
         return None
     return Interval(transfer.low_ms, transfer.high_ms)

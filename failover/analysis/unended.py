@@ -1,4 +1,4 @@
-"""How long what never came back has certainly been down, for whoever tells a lower bound. Pure."""
+"""Certain downtime of flows that never recovered, for figures that are lower bounds. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult
 
 
 def is_open(result: FlowEdgeResult) -> bool:
-    """Whether a flow lost packets at an edge and never came back."""
+    """Return True if a flow lost packets at an edge and never recovered."""
     return result.stopped_by_error or not result.recovered
 
 
 def open_ms(flow: FlowResult, result: FlowEdgeResult, edge: EdgeResult) -> float:
-    """How long it had certainly been down at the end of an edge's window, where it never came back.
+    """Return how long a flow that never recovered had certainly been down at the end of an edge's window.
 
-    From the first loss of the outage that nothing ended; its data may all have arrived before its queue pair died.
+    It counts from the first loss of the outage that did not end. All data may have arrived before the queue pair died.
     """
     started = [outage.first_loss_at_ns for outage in flow.longest_outages if outage.open]
     since_ns = min(started, default=flow.stopped_at_ns or result.first_loss_at_ns)
@@ -27,13 +27,13 @@ def open_ms(flow: FlowResult, result: FlowEdgeResult, edge: EdgeResult) -> float
 
 
 def worst_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
-    """The longest time that a flow which is hit was certainly down at an edge that did not end for all; else 0."""
+    """Return the longest certain downtime of an affected flow at an edge that did not end for all; else 0."""
     found = (open_ms(flow, result, edge) for flow, result in _hit(metrics, edge) if is_open(result))
     return max(found, default=0.0)
 
 
 def median_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
-    """The least that the median over the flows with an outage may be; 0 without one."""
+    """Return a lower bound of the median over the flows with an outage; 0 without one."""
     found = [_least_ms(flow, result, edge) for flow, result in _hit(metrics, edge) if result.outages]
     return median(found or [0.0])
 

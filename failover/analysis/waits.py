@@ -1,10 +1,9 @@
-"""How long the processes that carry a failover out waited for a CPU: what a busy machine may have added to it. Pure.
+"""CPU waiting time of the processes that carry out a failover: the most that a busy machine may have added to it. Pure.
 
-Changes when the kernel tells more of who waited for whom. A failover is a chain of steps, of one process after another
-(supervisor with LACP, LAG and path control; BIRD), and each wait of each of them may have been a link of that chain or
-not. So the sum of all their waits is the most that the machine added, as far as the scheduler tells: time that a
-hypervisor took away is told as running. Those that carry the traffic are no part of the chain; what they wait shows in
-the packets.
+Changes when the kernel reports more about waiting. A failover is a chain of steps of several processes (supervisor with
+LACP, LAG and path control; BIRD). Each wait of each process may or may not have been part of that chain. So the sum of
+all their waits is the most that the machine added, as far as the scheduler reports it: time that a hypervisor took away
+counts as running. Traffic processes are not part of the chain; their waits show in the packets.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from hpn.failover.analysis.hostload import Sample
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Readings in order of time: ``at_ns`` (CLOCK_MONOTONIC), and the ns waited since the first, never falling.
+    """Readings in order of time: ``at_ns`` (CLOCK_MONOTONIC), and the ns waited since the first, never decreasing.
 
-    Both are as long, and empty where nothing is known: in virtual time nobody waits for a CPU.
+    Both have the same length, and are empty if nothing is known: in virtual time no process waits for a CPU.
     """
 
     at_ns: tuple[int, ...] = ()
     waited_ns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """ValueError when it is no such course."""
+        """Check the readings. ValueError when they are inconsistent."""
         if len(self.at_ns) != len(self.waited_ns) or list(self.at_ns) != sorted(self.at_ns):
             raise ValueError("readings are one number each, in order of time")
 
     def most_ms(self, start_ns: int, end_ns: int) -> float:
-        """The most that was waited in [start, end], ms: from the reading before it to the one behind it."""
+        """Return the longest possible wait in [start, end], ms: from the reading before it to the one after it."""
         if not self.at_ns:
             return 0.0
         last = len(self.at_ns) - 1
@@ -42,11 +41,11 @@ class Waits:
 
 
 NO_WAITS = Waits()
-"""Nothing known, or nothing to wait for."""
+"""No readings, or no waits."""
 
 
 def waits_of(samples: Sequence[Sample], pids: Collection[int]) -> Waits:
-    """What those processes waited together, from sample to sample in which each was there."""
+    """Return the total waits of those processes, between samples in which each process exists."""
     if not samples:
         return NO_WAITS
     waited = [0]

@@ -1,7 +1,7 @@
-"""Why packets were lost and queue pairs died, edge by edge, in sentences; congestion first. Pure.
+"""Causes of packet loss and of queue pair deaths, edge by edge, in sentences; congestion first. Pure.
 
-Changes when a run can lose packets for another reason. Why a queue pair died is judged by what was known at its death,
-other loss by the paths at the end of an edge's window.
+Changes when a run can lose packets for another reason. A queue pair's death is explained by the state known at that
+time, other loss by the paths at the end of an edge's window.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _ACTED: Mapping[Mark, str] = {
     Mark.ROUTE_WITHDRAWN: "the last host route left a switch",
     Mark.ROUTE_ADDED: "the last host route came to a switch",
 }
-"""What ends loss beside the steps of failover, which are of what was hit alone."""
+"""Protocol events that may end loss, in addition to the failover steps, which concern the affected parts only."""
 
 _Where = frozenset[tuple[str, str]]
-"""Directed links: name, and the node that sends into it."""
+"""Directed links: name, and the sending node."""
 
 
 def causes(metrics: DrillMetrics) -> tuple[str, ...]:
-    """A line for each cause."""
+    """Return a line for each cause."""
     told: dict[_Where, str] = {}
     found = [*_before(metrics.offered, told)]
     for result in metrics.edges:
@@ -43,7 +43,7 @@ def causes(metrics: DrillMetrics) -> tuple[str, ...]:
 
 
 def _before(offered: Offered | None, told: dict[_Where, str]) -> Iterator[str]:
-    """Congestion of the healthy fabric."""
+    """Yield the congestion of the healthy fabric."""
     links = _overloaded(offered, "", _BEFORE, told)
     if links:
         yield f"{_BEFORE}: {links}: loss there is congestion"
@@ -62,7 +62,7 @@ def _of_edge(metrics: DrillMetrics, result: EdgeResult, told: dict[_Where, str])
 
 
 def _not_congestion(metrics: DrillMetrics, result: EdgeResult) -> Iterator[str]:
-    """Why packets were lost on paths that did not work, and queue pairs died of it."""
+    """Yield why packets were lost on failed paths, and why queue pairs died of it."""
     spans = _spans(metrics.offered, result.edge.label)
     last = spans[-1] if spans else Span(0, 0, "", (), 0)
     pathless = {each.flow: each.why for each in last.pathless}
@@ -91,7 +91,7 @@ def _not_congestion(metrics: DrillMetrics, result: EdgeResult) -> Iterator[str]:
 
 
 def _with_a_path(lossy: list[FlowEdgeResult], late: dict[int, TooLate], result: EdgeResult) -> Iterator[str]:
-    """Of flows whose paths work at the end."""
+    """Yield the causes for flows whose paths work at the end."""
     moved = [flow for flow in lossy if _came_back(flow)]
     if moved:
         yield f"{flows(len(moved))} lost packets until failover was over: {_last_step(result, moved)}"
@@ -104,15 +104,15 @@ def _with_a_path(lossy: list[FlowEdgeResult], late: dict[int, TooLate], result: 
 
 
 def _told_before(flow: FlowResult, at: int) -> bool:
-    """Whether a queue pair died after an edge of an outage that is told at an edge before."""
+    """Return True if a queue pair died of an outage that an earlier edge reports."""
     began = began_at(flow)
     return began is not None and began < at
 
 
 def _nobody_knew(death: TooLate, last: Span, is_marred: bool) -> bool:
-    """Whether a queue pair died because nobody had noticed yet.
+    """Return True if a queue pair died because the failure had not been detected yet.
 
-    Where no path is left, knowing would not have helped. Where nobody ever noticed, it takes a link that loses packets.
+    If no path is left, detection would not have helped. If it was never detected, a link must lose packets.
     """
     if death.detect_ms is None:
         return is_marred
@@ -121,13 +121,13 @@ def _nobody_knew(death: TooLate, last: Span, is_marred: bool) -> bool:
 
 
 def _came_back(flow: FlowEdgeResult) -> bool:
-    """Whether failover was over for it, congestion apart."""
+    """Return True if failover was over for it, apart from congestion."""
     back = flow.recovered if flow.congestion is None else flow.congestion.over
     return back and not flow.stopped_by_error
 
 
 def _unanswered(every: list[FlowEdgeResult], span: Span, pathless: dict[int, str]) -> Counter[str]:
-    """Why acknowledgements of queue pairs that died did not arrive, where their data did."""
+    """Return why acknowledgements of dead queue pairs did not arrive although their data did."""
     unanswered = {each.flow: each.why for each in span.unanswered}
     return Counter(
         unanswered[flow.flow]
@@ -137,7 +137,7 @@ def _unanswered(every: list[FlowEdgeResult], span: Span, pathless: dict[int, str
 
 
 def _from_to(congestion: EdgeCongestion) -> str:
-    """'from 243 ms to 2.01 s after it'."""
+    """Return the time of congestion: 'from 243 ms to 2.01 s after it'."""
     if congestion.last_ms <= 0:
         return "up to it"
     if congestion.first_ms <= 0:
@@ -150,7 +150,8 @@ def _spans(offered: Offered | None, label: str) -> list[Span]:
 
 
 def _overloaded(offered: Offered | None, label: str, when: str, told: dict[_Where, str]) -> str:
-    """'uplinks of p0.s0.t0.1: 133 % of their rate', the worst first; links ``told`` of before, by when that was."""
+    """Return 'uplinks of p0.s0.t0.1: 133 % of their rate', the worst first; or a reference to an earlier line in
+    ``told``."""
     if offered is None:
         return ""
     numbers = [at for at, span in enumerate(offered.spans) if span.after == label]
@@ -166,7 +167,7 @@ def _overloaded(offered: Offered | None, label: str, when: str, told: dict[_Wher
 
 
 def _last_step(result: EdgeResult, moved: Sequence[FlowEdgeResult]) -> str:
-    """What ended it: the last thing that hosts and switches did; where loss went on after that, what ended it then."""
+    """Return what ended the loss: the last failover step of hosts and switches, or a later event if loss continued."""
     phases = result.phases
     known = steps(phases)
     if not known:
@@ -186,7 +187,7 @@ def _last_step(result: EdgeResult, moved: Sequence[FlowEdgeResult]) -> str:
 
 
 def _last_loss_ms(result: EdgeResult, moved: Sequence[FlowEdgeResult]) -> float:
-    """From the injection to the last packet that failover cost; what congestion took, or a later edge, is not told."""
+    """Return the time from the injection to the last packet lost to failover, without congestion and later edges."""
     sent = [
         flow.last_loss_at_ns
         for flow in moved
@@ -196,6 +197,6 @@ def _last_loss_ms(result: EdgeResult, moved: Sequence[FlowEdgeResult]) -> float:
 
 
 def _ends(result: EdgeResult) -> Iterator[tuple[float, str]]:
-    """When protocols last acted anywhere in the lab: the far end of a link may notice later than the near one."""
+    """Yield the last protocol events in the whole lab: the far end of a link may detect later than the near one."""
     for marked in (each for each in result.marks if each.mark in _ACTED):
         yield (marked.last_ns - result.edge.inject_before_ns) / 1e6, _ACTED[marked.mark]

@@ -1,9 +1,9 @@
-"""The fault catalogue: what can be broken, what host and switch see of it, and when its edges are due. Pure.
+"""The fault catalogue: kinds of faults, their visibility to host and switch, and the times of their edges. Pure.
 
-A new fault is one frozen dataclass in a module here, listed in ``_ALL``, from which ``FAULTS`` is made: its first field
-is the target, every other field a parameter of the drill file (``parameter`` carries its unit and range), and what
-``Fault`` asks of every kind it says of itself: how it is done to a lab too, by the levers a lab has
-(``failover.faults.levers``). Which faults may overlap follows from what they say (``failover.faults.compose``).
+A new fault is one frozen dataclass in a module here, listed in ``_ALL``, from which ``FAULTS`` is made. Its first field
+is the target; every other field is a parameter of the drill file (``parameter`` carries its unit and range). It defines
+everything that ``Fault`` requires of a kind, including its fault action on a lab (``failover.faults.levers``). Which
+faults may overlap follows from these definitions (``failover.faults.compose``).
 """
 
 from __future__ import annotations
@@ -121,12 +121,12 @@ _STEPS = Registry[type[Fault]]("step of a fault", lambda fault: fault.KIND, (Tor
 
 
 def make(kind: str, target: str, arguments: Mapping[str, int | float | str]) -> Fault:
-    """The fault of that kind; ``arguments`` by field name. KeyError for an unknown kind."""
+    """Return the fault of that kind; ``arguments`` by field name. KeyError for an unknown kind."""
     maker: Callable[..., Fault] = FAULTS[kind]
     known = parameters(FAULTS[kind])
     return maker(target, **{name: known[name].of(value) for name, value in arguments.items()})
 
 
 def settled(fault: Fault, fabric: Fabric) -> Fault:
-    """The fault with what only the fabric can tell it: a storm's flaps, a plane's switches. InputError as they say."""
+    """Return the fault with its fabric data: a storm's flaps, a plane's switches. InputError as in ``Fault.on``."""
     return fault.on(fabric)

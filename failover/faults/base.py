@@ -1,6 +1,6 @@
-"""What every fault says about itself: target, parameters, what it hits, edges, whom it tells, what it hides. Pure.
+"""Common interface of faults: target, parameters, affected parts, edges, visibility, and streams they hide. Pure.
 
-Changes when somebody needs to know something more of every fault.
+Changes when other code needs a further property of every fault.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hpn.testbed.fabric.model import Fabric, Link, LinkKind
 MS = 1_000_000
 
 AS_OFTEN_AS_A_TOR = 0.00051
-"""Failures a month of a ToR (HPN, SIGCOMM 2024). Nothing is published for most other kinds, which count as often."""
+"""Failures a month of a ToR (HPN, SIGCOMM 2024), also used for most other kinds, which lack published rates."""
 
 
 class TargetKind(StrEnum):
@@ -62,16 +62,16 @@ class Told(Enum):
     """Whom a fault tells that it is there."""
 
     CARRIER = auto()  # the ports that are hit: they lose carrier
-    NEIGHBOURS = auto()  # a switch says so while carrier stays
-    NOBODY = auto()  # only what is missed can tell
+    NEIGHBOURS = auto()  # a switch signals it while carrier stays
+    NOBODY = auto()  # only missing frames reveal it
 
 
 class SwitchPart(Enum):
     """What of a switch stops working."""
 
-    NONE = auto()  # no switch is hit as a whole
+    NONE = auto()  # no complete switch is affected
     WHOLE = auto()
-    CONTROL = auto()  # BGP, LACP, ARP to host routes; it forwards on
+    CONTROL = auto()  # BGP, LACP, ARP to host routes; it keeps forwarding
     FORWARDING = auto()
 
 
@@ -96,13 +96,13 @@ class Fault(ABC):
     KIND: ClassVar[str]
     TARGET: ClassVar[TargetKind]
     TELLS: ClassVar[Told]
-    STEADY: ClassVar[bool]  # what it takes is away all the time, and does not come and go
-    PART: ClassVar[SwitchPart]  # of the switches that are hit as a whole
+    STEADY: ClassVar[bool]  # its effect is continuous, without interruption
+    PART: ClassVar[SwitchPart]  # of the switches that are affected as a whole
     REPAIRS_ITSELF: ClassVar[bool]  # its edges include the repair, ``for`` has no meaning
     SESSIONS_DOWN: ClassVar[bool]  # BGP sessions over its links may be down, or one end's daemon not listening
-    NEEDS: ClassVar[frozenset[Need]]  # of the kernel, beyond what every lab needs
+    NEEDS: ClassVar[frozenset[Need]]  # kernel features beyond those that every lab needs
     PER_MONTH: ClassVar[float]  # failures of one element; campaigns draw by it
-    WANTS_SESSIONS: ClassVar[bool] = False  # it acts on a BGP session, which has to be up
+    WANTS_SESSIONS: ClassVar[bool] = False  # it acts on a BGP session, which must be up
     REPLACES_HOST: ClassVar[bool] = False  # it has a ``replacement``
 
     @property
@@ -112,47 +112,47 @@ class Fault(ABC):
 
     @abstractmethod
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The links whose traffic it hits. InputError when the target is not in ``fabric``."""
+        """Return the links whose traffic it affects. InputError when the target is not in ``fabric``."""
 
     @abstractmethod
     def nodes_hit(self) -> tuple[str, ...]:
-        """Nodes that are hit as a whole."""
+        """Return the nodes that are affected as a whole."""
 
     @abstractmethod
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Its failures and repairs in order when injected at ``at_ns`` and restored after ``for_ns`` (None: never)."""
+        """Return its failures and repairs in order; injected at ``at_ns``, restored after ``for_ns`` (None: never)."""
 
     @abstractmethod
     def act(self, levers: Levers) -> Action:
-        """The way to do it to a lab, and its inverse. Nothing is done yet, and nothing is kept in the fault."""
+        """Return the action that injects it into a lab, with its inverse. Nothing is executed or stored yet."""
 
     @abstractmethod
     def silences(self) -> frozenset[Stream]:
-        """Return the streams of which it leaves nothing on its links: no other fault shows in them."""
+        """Return the streams that it drops completely on its links: no other fault shows in them."""
 
     @abstractmethod
     def shows_in(self) -> frozenset[Stream]:
-        """Return the streams by whose fate alone it can be told; none when it also shows in something else."""
+        """Return the streams that alone reveal it; none when it also shows elsewhere."""
 
     def on(self, fabric: Fabric) -> Fault:
-        """Return the fault with what only the fabric can tell it. InputError when the fabric has no room for it."""
+        """Return the fault with its fabric data. InputError when it does not fit the fabric."""
         return self
 
     def slowed(self, times: int) -> Fault:
-        """Return the fault as it is for a ``times``-th of the traffic."""
+        """Return the equivalent fault for a ``times``-th of the traffic."""
         return self
 
     def last_step(self, planned: PlannedFault) -> PlannedFault | None:
-        """Return what it becomes in its last step, when planned so, where that hides more than the first."""
+        """Return its last step, if that hides more than the first, else None."""
         return None
 
     def bears(self, mine: PlannedFault, other: PlannedFault) -> bool:
-        """Tell whether it composes with another that hits the same switch as a whole; ``mine`` is itself as planned."""
+        """Return True if it composes with another fault of the same switch; ``mine`` is itself as planned."""
         return False
 
     @property
     def replacement(self) -> Replacement | None:
-        """The spare that goes on with the work of the host it kills."""
+        """Spare host that takes over the work of the host it kills, or None."""
         return None
 
     def with_spare(self, spare: str) -> Fault:
@@ -161,12 +161,12 @@ class Fault(ABC):
 
     @property
     def takes_over(self) -> tuple[str, str] | None:
-        """A dead host and the spare that takes over from it, when this is the step in which it does."""
+        """Dead host and its spare, if this is the step of the takeover."""
         return None
 
 
 def lacks(fault: type[Fault]) -> set[str]:
-    """What a kind of fault has not said of itself that every fault must."""
+    """Return the attributes that a kind of fault must define and does not."""
     unsaid = {name for name in Fault.__annotations__ if not hasattr(fault, name)}
     return unsaid | set(fault.__abstractmethods__)
 
@@ -183,15 +183,15 @@ class CarrierFault(Fault):
     NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Take carrier once and give it back once."""
+        """Return one loss of carrier and its repair."""
         return once(at_ns, for_ns)
 
     def silences(self) -> frozenset[Stream]:
-        """Silence all that its links carry."""
+        """Return all streams: its links carry nothing."""
         return EVERYTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in carrier, or in more than one link's frames."""
+        """Return no stream: it shows in carrier, or on more than one link."""
         return NOTHING
 
 
@@ -206,20 +206,20 @@ class LinkFault(Fault):
     link: str
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Come once and go once."""
+        """Return one failure and its repair."""
         return once(at_ns, for_ns)
 
     @property
     def target(self) -> str:
-        """The link."""
+        """Name of the link."""
         return self.link
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The link itself."""
+        """Return the link itself."""
         return (fabric.link(self.link),)
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """No node: both ends live on."""
+        """Return no node: both ends keep running."""
         return ()
 
 
@@ -239,45 +239,45 @@ class PlannedFault:
 
     @property
     def edges(self) -> tuple[PlannedEdge, ...]:
-        """Its failures and repairs in order."""
+        """Failures and repairs in order."""
         return self.fault.edges(self.at_ns, self.for_ns)
 
     def edges_of(self, kind: EdgeKind) -> tuple[PlannedEdge, ...]:
-        """Its edges of one kind, in order."""
+        """Return its edges of one kind, in order."""
         return tuple(edge for edge in self.edges if edge.kind is kind)
 
     @property
     def repaired_at_ns(self) -> int | None:
-        """When its last repair is due; None when it is not repaired within the drill."""
+        """Time of its last repair; None when it is not repaired within the drill."""
         last = self.edges[-1]
         return last.at_ns if last.kind is EdgeKind.REPAIR else None
 
     @property
     def over_at_ns(self) -> int | None:
-        """When it lets go of what it hits; None when not before the end of the drill."""
+        """Time when it ends; None when not before the end of the drill."""
         if self.fault.REPAIRS_ITSELF:
             return max(edge.at_ns for edge in self.edges)
         return None if self.for_ns is None else self.at_ns + self.for_ns
 
     def covers(self, other: PlannedFault) -> bool:
-        """Whether it is there from before the other until after it."""
+        """Return True if it lasts from before the other's begin until after its end."""
         end_ns, other_end_ns = self.over_at_ns, other.over_at_ns
         ends_later = end_ns is None or (other_end_ns is not None and other_end_ns <= end_ns)
         return self.at_ns <= other.at_ns and ends_later
 
     def meets(self, other: PlannedFault) -> bool:
-        """Whether there is a moment at which both are there; one that begins as the other ends does meet it."""
+        """Return True if both are active at some moment; a begin at the other's end counts."""
         first, second = sorted((self, other), key=lambda planned: planned.at_ns)
         return first.over_at_ns is None or second.at_ns <= first.over_at_ns
 
 
 def nics_hit(fault: Fault, fabric: Fabric) -> frozenset[str]:
-    """Names of the NICs with a port on a link that is hit."""
+    """Return the names of the NICs with a port on an affected link."""
     access = [link for link in fault.links_hit(fabric) if link.kind is LinkKind.ACCESS]
     return frozenset(fabric.nic_of_link(link.name).name for link in access)
 
 
 def once(at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-    """A failure and, when it is restored, one repair."""
+    """Return a failure and, when it is restored, one repair."""
     failure = PlannedEdge(at_ns, EdgeKind.FAILURE)
     return (failure,) if for_ns is None else (failure, PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR))

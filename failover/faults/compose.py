@@ -1,8 +1,8 @@
-"""Which faults may overlap in time and place, and why others may not. Pure.
+"""Rules for faults that overlap in time and place: which may, and why others may not. Pure.
 
-Two faults compose when each has an effect of its own while both are there, and they come off in any order. They
-contradict each other when they are one and the same thing twice, when both are about what one switch does, or when one
-leaves nothing of the other. No kind is named here: each says of itself what it hides and what it shows in.
+Two faults compose when each has its own effect while both are active, and they can be undone in any order. They
+contradict each other when they are the same fault twice, when both control one switch, or when one hides the other. No
+kind is named here: each defines what it hides and what it shows in.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from hpn.failover.faults.base import Fault, PlannedFault, SwitchPart, Told
 from hpn.testbed.fabric.model import Fabric, Role
 
 _HALVES = {SwitchPart.CONTROL, SwitchPart.FORWARDING}
-"""With both dead nothing of a switch works, and its carrier stays."""
+"""Both halves failed: the switch does nothing, and its carrier stays up."""
 
 
 def clash(one: PlannedFault, other: PlannedFault, fabric: Fabric) -> str:
-    """Why two faults contradict each other: '... on p0.s0.t0.0'; '' when they compose or never meet."""
+    """Return why two faults contradict each other: '... on p0.s0.t0.0'; '' when they compose or never meet."""
     links, others = (frozenset(link.name for link in each.fault.links_hit(fabric)) for each in (one, other))
     if not links & others or not one.meets(other):
         return ""
@@ -37,31 +37,32 @@ def clash(one: PlannedFault, other: PlannedFault, fabric: Fabric) -> str:
 
 
 def _leaves_nothing(cover: PlannedFault, covered: PlannedFault, within: bool) -> bool:
-    """Whether a fault hides another as long as that lasts. ``within``: all links of ``covered`` are links of it."""
+    """Return True if a fault hides another during its whole time. ``within``: ``cover`` acts on all links of
+    ``covered``."""
     return any(part.covers(covered) and _hides(part.fault, covered.fault, within) for part in _parts(cover))
 
 
 def _parts(planned: PlannedFault) -> tuple[PlannedFault, ...]:
-    """The fault, and what it becomes in its last step: a drained ToR goes down."""
+    """Return the fault, and its last step: a drained ToR goes down."""
     last = planned.fault.last_step(planned)
     return (planned,) if last is None else (planned, last)
 
 
 def _switch_of_both(one: Fault, other: Fault, fabric: Fabric) -> str:
-    """A switch that both hit as a whole; '' when there is none."""
+    """Return a switch that both affect as a whole; '' when there is none."""
     shared = set(one.nodes_hit()) & set(other.nodes_hit())
     return min((name for name in shared if fabric.node(name).role is not Role.HOST), default="")
 
 
 def _at_one_switch(one: PlannedFault, other: PlannedFault) -> bool:
-    """Whether they compose although both hit one switch."""
+    """Return True if they compose although both affect one switch."""
     if {one.fault.PART, other.fault.PART} == _HALVES:
         return True
     return one.fault.bears(one, other) or other.fault.bears(other, one)
 
 
 def _hides(cover: Fault, covered: Fault, within: bool) -> bool:
-    """Whether nothing of ``covered`` shows while ``cover`` is there. ``within``: all its links are links of that."""
+    """Return True if ``covered`` is invisible during ``cover``. ``within``: ``cover`` acts on all its links."""
     if cover.TELLS is Told.CARRIER:
         return within and cover.STEADY
     shows = covered.shows_in()

@@ -1,4 +1,4 @@
-"""Faults of control planes: a hung one, a drained one, a BGP session that is reset. Pure."""
+"""Control plane faults: a hang, a drain, a reset of a BGP session. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TorControlHang(SwitchFault):
     PART: ClassVar[SwitchPart] = SwitchPart.CONTROL
 
     def silences(self) -> frozenset[Stream]:
-        """Silence all LACP, sent and heard. ARP is answered by the kernel; BGP sessions stand until they time out."""
+        """Return all LACP, both ways. The kernel still answers ARP, and BGP sessions stay up until they time out."""
         return streams(Direction, (Frames.LACP,))
 
     def act(self, levers: Levers) -> Action:
@@ -59,11 +59,11 @@ class TorLeave(SwitchFault):
     SESSIONS_DOWN: ClassVar[bool] = False
 
     def silences(self) -> frozenset[Stream]:
-        """Silence nothing: the ToR forwards on."""
+        """Return no stream: the ToR keeps forwarding."""
         return NOTHING
 
     def act(self, levers: Levers) -> Action:
-        """Have the ToR tell its LACP partners that it is out of Synchronization."""
+        """Have the ToR signal its LACP partners that it is out of Synchronization."""
         return levers.leave(levers.fabric.node(self.switch).name)
 
 
@@ -84,7 +84,7 @@ class TorDrain(SwitchFault):
     grace_ns: int = parameter("grace", Unit.DURATION, 100 * MS, 600_000 * MS)
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Drain in three steps; one boot repairs them all."""
+        """Return three draining steps; one boot repairs them all."""
         steps = (
             PlannedEdge(at_ns, EdgeKind.FAILURE),
             PlannedEdge(at_ns + self.grace_ns // 2, EdgeKind.FAILURE, 1, TorLeave(self.switch)),
@@ -93,7 +93,7 @@ class TorDrain(SwitchFault):
         return steps if for_ns is None else (*steps, PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR))
 
     def silences(self) -> frozenset[Stream]:
-        """Silence nothing until the ToR goes down."""
+        """Return no stream until the ToR goes down."""
         return NOTHING
 
     def act(self, levers: Levers) -> Action:
@@ -101,13 +101,13 @@ class TorDrain(SwitchFault):
         return levers.withdraw(levers.fabric.node(self.switch).name)
 
     def last_step(self, planned: PlannedFault) -> PlannedFault | None:
-        """Return the crash that the drain ends in."""
+        """Return the crash that ends the drain."""
         down_ns = planned.at_ns + self.grace_ns
         for_ns = None if planned.for_ns is None else planned.for_ns - self.grace_ns
         return PlannedFault(planned.id, TorCrash(self.switch), down_ns, for_ns)
 
     def bears(self, mine: PlannedFault, other: PlannedFault) -> bool:
-        """Bear a crash of the drained ToR that lasts until the drain takes it down, or beyond the time it is down."""
+        """Return True for a crash of the drained ToR that lasts until the drain takes it down, or beyond the drain."""
         if not isinstance(other.fault, TorCrash):
             return False
         down_ns = mine.at_ns + self.grace_ns
@@ -136,15 +136,15 @@ class BgpReset(LinkFault):
     WANTS_SESSIONS: ClassVar[bool] = True
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Reset once; ``for_ns`` is ignored."""
+        """Return one reset; ``for_ns`` is ignored."""
         return (PlannedEdge(at_ns, EdgeKind.FAILURE),)
 
     def silences(self) -> frozenset[Stream]:
-        """Silence nothing: carrier and forwarding are untouched."""
+        """Return no stream: carrier and forwarding are not affected."""
         return NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in what the daemons say, not in any frames' fate."""
+        """Return no stream: it shows in the daemons' messages."""
         return NOTHING
 
     def act(self, levers: Levers) -> Action:

@@ -1,6 +1,6 @@
-"""The parameters of a fault: fields of its class that a drill file gives, with unit and range. Pure.
+"""Parameters of a fault: fields of its class that a drill file sets, with unit and range. Pure.
 
-Changes when drill files write a new kind of value.
+Changes when drill files get a new kind of value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Parameter:
     default: int | float | str | None = None
 
     def of(self, value: int | float | str) -> int | float | str:
-        """The field's value for what a drill file gave."""
+        """Return the field's value for a drill file's value."""
         return self.choices(str(value)) if self.choices is not None else value
 
 
@@ -61,6 +61,6 @@ def _field(declared: Parameter) -> Any:
 
 
 def parameters(fault: type) -> dict[str, Parameter]:
-    """The parameters of a fault class by field name, target left out."""
+    """Return the parameters of a fault class by field name, without the target."""
     fields = dataclasses.fields(fault)
     return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}

@@ -1,9 +1,9 @@
 """Faults of one link that leave its carrier up: loss in one direction or of one kind, corruption, delay, a lower rate.
 
-Pure. Nobody is told; a host or switch finds out by what it misses. LACP's receiver gives a partner up in two steps
-(802.1AX 6.4.12, Short Timeout 3 s): three seconds after the last LACPDU it is *expired*, says so in its own LACPDUs and
-no longer takes its partner to be in sync; three seconds later it is *defaulted* and out of sync itself. Only that
-makes an end that still hears everything stop, when its Mux has coupled control, as Linux bonding and ours have.
+Pure. No message reports them; a host or switch detects them by missing frames. LACP's receiver gives a partner up in
+two steps (802.1AX 6.4.12, Short Timeout 3 s). Three seconds after the last LACPDU it is *expired*, signals that in its
+own LACPDUs and no longer considers its partner in sync. Three seconds later it is *defaulted* and out of sync itself.
+Only that stops an end that still receives everything, when its Mux has coupled control, as Linux bonding and ours have.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Dropped(StrEnum):
 
     @property
     def frames(self) -> tuple[Frames, ...]:
-        """What is taken of each direction."""
+        """Frames that are dropped in each direction."""
         return _DROPPED[self]
 
 
@@ -71,11 +71,11 @@ class OneWayLoss(_Silent):
     direction: Direction = choice("direction", Direction)  # noqa: RUF009 - a field
 
     def silences(self) -> frozenset[Stream]:
-        """Silence all that goes that way."""
+        """Return all frames in that direction."""
         return streams((self.direction,), Frames)
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in all that goes that way."""
+        """Return all frames in that direction."""
         return streams((self.direction,), Frames)
 
     def act(self, levers: Levers) -> Action:
@@ -100,11 +100,11 @@ class SilentDrop(_Silent):
     traffic: Dropped = choice("traffic", Dropped, default=Dropped.EVERYTHING)  # noqa: RUF009 - a field
 
     def silences(self) -> frozenset[Stream]:
-        """Silence the frames it drops, when it drops all of them."""
+        """Return the dropped frames, if all of them are dropped."""
         return streams(Direction, self.traffic.frames) if self.share == 1.0 else NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in data; the little else that ``all-but-control`` takes is hardly ever sent."""
+        """Return data; the little else that ``all-but-control`` drops is hardly ever sent."""
         return EVERYTHING if self.traffic is Dropped.EVERYTHING else streams(Direction, (Frames.DATA,))
 
     def act(self, levers: Levers) -> Action:
@@ -132,11 +132,11 @@ class LacpLoss(_Silent):
     direction: Directions = choice("direction", Directions, default=Directions.BOTH)  # noqa: RUF009 - a field
 
     def silences(self) -> frozenset[Stream]:
-        """Silence LACPDUs."""
+        """Return LACPDUs."""
         return streams(self.direction.each, (Frames.LACP,))
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in LACPDUs."""
+        """Return LACPDUs."""
         return streams(self.direction.each, (Frames.LACP,))
 
     def act(self, levers: Levers) -> Action:
@@ -161,11 +161,11 @@ class ArpLoss(_Silent):
     direction: Directions = choice("direction", Directions, default=Directions.BOTH)  # noqa: RUF009 - a field
 
     def silences(self) -> frozenset[Stream]:
-        """Silence ARP."""
+        """Return ARP."""
         return streams(self.direction.each, (Frames.ARP,))
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in ARP."""
+        """Return ARP."""
         return streams(self.direction.each, (Frames.ARP,))
 
     def act(self, levers: Levers) -> Action:
@@ -188,15 +188,15 @@ class BitCorruption(_Silent):
     share: float = parameter("share", Unit.PERCENT, 0.0001, 1.0)
 
     def silences(self) -> frozenset[Stream]:
-        """Silence nothing: what is corrupted still arrives, and is counted."""
+        """Return no stream: corrupted packets still arrive, and are counted."""
         return NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in data."""
+        """Return data."""
         return streams(Direction, (Frames.DATA,))
 
     def act(self, levers: Levers) -> Action:
-        """Flip bits of what arrives at both ends."""
+        """Flip bits in arriving packets at both ends."""
         return levers.corrupt(self, levers.fabric.link(self.link), self.share)
 
 
@@ -216,15 +216,15 @@ class LinkDelay(_Silent):
     jitter_ns: int = parameter("jitter", Unit.DURATION, 0, 1000 * MS, default=0)
 
     def silences(self) -> frozenset[Stream]:
-        """Silence nothing: all arrives, later."""
+        """Return no stream: all frames arrive, later."""
         return NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in every frame."""
+        """Return every frame."""
         return EVERYTHING
 
     def act(self, levers: Levers) -> Action:
-        """Delay what leaves both ends."""
+        """Delay departing frames at both ends."""
         return levers.delay(self, levers.fabric.link(self.link), self.delay_ns, self.jitter_ns)
 
 
@@ -243,15 +243,15 @@ class RateDrop(_Silent):
     rate: float = parameter("rate", Unit.PERCENT, 0.001, 0.99)
 
     def silences(self) -> frozenset[Stream]:
-        """Silence nothing: as much as fits arrives."""
+        """Return no stream: the link still carries its reduced rate."""
         return NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """Show in every frame: whatever goes there waits."""
+        """Return every frame: all of them queue."""
         return EVERYTHING
 
     def slowed(self, times: int) -> RateDrop:
-        """Take a ``times``-th of the rate for a ``times``-th of the traffic."""
+        """Return the fault with a ``times``-th of the rate, for a ``times``-th of the traffic."""
         return replace(self, rate=self.rate / times)
 
     def act(self, levers: Levers) -> Action:

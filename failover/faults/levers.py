@@ -1,6 +1,6 @@
-"""What can be done to a lab, as faults see it; done, it is undone by what comes with it. Pure.
+"""Fault actions on a lab, as faults see them; each comes with its inverse. Pure.
 
-Changes when a fault needs to take hold of something that none did before; ``failover.inject.levers`` does it to a lab.
+Changes when a fault needs a new fault action; ``failover.inject.levers`` implements them on a lab.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.failover.faults.streams import Direction
 from hpn.testbed.fabric.model import Fabric, Link
 
 LinkEnd = tuple[Link, str]
-"""A link and the node at the end that is meant."""
+"""A link, and the node at one of its ends."""
 
 
 class Lost(StrEnum):
@@ -36,11 +36,11 @@ class Action:
 
 
 async def _nothing() -> None:
-    """Undo what was never done."""
+    """Undo an action that did nothing."""
 
 
 NO_ACTION = Action(lambda: None, _nothing)
-"""Of a fault whose parts, or the traffic, do all there is to do."""
+"""No-op action of a fault whose effect is in its parts, or in the traffic."""
 
 
 class Levers(Protocol):
@@ -48,13 +48,13 @@ class Levers(Protocol):
 
     @property
     def fabric(self) -> Fabric:
-        """What the lab was made from."""
+        """The lab's fabric."""
 
     def cut(self, ends: Sequence[LinkEnd]) -> Action:
         """Take the ports at these ends down, all in one moment: both ends of each link lose carrier."""
 
     def crash(self, switches: Sequence[str]) -> Action:
-        """Kill these switches: every port in one batch, then their daemons; undone by a boot with empty state."""
+        """Kill these switches: every port in one batch, then their daemons; the inverse is a boot with empty state."""
 
     def hang(self, tor: str) -> Action:
         """Stop a ToR's control plane."""
@@ -63,7 +63,7 @@ class Levers(Protocol):
         """Have a ToR withdraw its host routes."""
 
     def leave(self, tor: str) -> Action:
-        """Have a ToR tell its LACP partners that it is out of Synchronization."""
+        """Have a ToR signal its LACP partners that it is out of Synchronization."""
 
     def stop_forwarding(self, tor: str) -> Action:
         """Have a ToR forward nothing."""
@@ -75,13 +75,13 @@ class Levers(Protocol):
         """Reset the BGP session over a link; it comes back by itself."""
 
     def lose(self, key: Hashable, link: Link, going: Iterable[Direction], what: Lost, share: float = 1.0) -> Action:
-        """Lose a share of what goes in these directions. ``key``: whose it is; others' add up."""
+        """Drop a share of the frames in these directions. ``key``: its owner; the losses of several owners add up."""
 
     def corrupt(self, key: Hashable, link: Link, share: float) -> Action:
         """Flip a bit of the payload in a share of the RoCE data packets, both ways."""
 
     def delay(self, key: Hashable, link: Link, delay_ns: int, jitter_ns: int) -> Action:
-        """Let every frame arrive later, both ways."""
+        """Delay every frame, both ways."""
 
     def slow(self, key: Hashable, link: Link, share: float) -> Action:
-        """Leave a link a share of its rate, both ways."""
+        """Reduce a link to a share of its rate, both ways."""

@@ -82,7 +82,7 @@ class LinkFlap(_Cut):
     count: int = parameter("count", Unit.COUNT, 1, 1000)
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Down at the start of each period, up after ``duty`` of it; ``for_ns`` is ignored."""
+        """Return a failure at the start of each period, and a repair after ``duty`` of it; ``for_ns`` is ignored."""
         down_ns = int(self.period_ns * self.duty)
         starts = [at_ns + i * self.period_ns for i in range(self.count)]
         pairs = [

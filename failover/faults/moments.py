@@ -1,4 +1,4 @@
-"""Which edges of the planned faults are due together: faults of one instant are one event (a correlated failure). Pure.
+"""Grouping of simultaneous edges of planned faults: faults of one instant are one event (a correlated failure). Pure.
 
 Changes when the order of edges does.
 """
@@ -21,7 +21,7 @@ class Due:
 
     @property
     def fault(self) -> Fault:
-        """What is done or undone: the fault, or the part of it that this edge is about."""
+        """The fault to inject or repair, or the part of it that this edge is about."""
         return self.planned.fault if self.edge.part is None else self.edge.part
 
 
@@ -35,7 +35,7 @@ class Moment:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What is done or undone."""
+        """The faults to inject or repair."""
         return tuple(due.fault for due in self.due)
 
     @property
@@ -45,7 +45,7 @@ class Moment:
 
 
 def moments(faults: Iterable[PlannedFault]) -> tuple[Moment, ...]:
-    """Every edge in order of time; where repairs and failures fall on one instant the repairs come first."""
+    """Return every edge in order of time; at the same instant repairs come before failures."""
     found: dict[tuple[int, bool], list[Due]] = {}
     for planned in faults:
         for edge in planned.edges:

@@ -1,4 +1,4 @@
-"""Faults that take ports, NICs, hosts, switches and planes as a whole. Pure."""
+"""Faults of complete ports, NICs, hosts, switches and planes. Pure."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class NicDown(ManyLinksFault):
 
     @property
     def target(self) -> str:
-        """The NIC."""
+        """Name of the NIC."""
         return self.nic
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The link of each of its ports."""
+        """Return the link of each of its ports."""
         return fabric.nic(self.nic).links
 
     def act(self, levers: Levers) -> Action:
@@ -49,7 +49,7 @@ class NicDown(ManyLinksFault):
         return levers.cut([(link, link.lower.node) for link in self.links_hit(levers.fabric)])
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """No node: the host lives on."""
+        """Return no node: the host keeps running."""
         return ()
 
 
@@ -69,11 +69,11 @@ class HostDown(ManyLinksFault):
 
     @property
     def target(self) -> str:
-        """The host."""
+        """Name of the host."""
         return self.host
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The link of each port of each NIC."""
+        """Return the link of each port of each NIC."""
         return fabric.links_of(fabric.node(self.host).name)
 
     def act(self, levers: Levers) -> Action:
@@ -81,7 +81,7 @@ class HostDown(ManyLinksFault):
         return levers.cut([(link, link.lower.node) for link in self.links_hit(levers.fabric)])
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """The host."""
+        """Return the host."""
         return (self.host,)
 
 
@@ -95,15 +95,15 @@ class SwitchFault(ManyLinksFault):
 
     @property
     def target(self) -> str:
-        """The switch."""
+        """Name of the switch."""
         return self.switch
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """Every link of the switch."""
+        """Return every link of the switch."""
         return fabric.links_of(fabric.node(self.switch).name)
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """The switch."""
+        """Return the switch."""
         return (self.switch,)
 
 
@@ -168,7 +168,7 @@ class TorDataplaneDeath(SwitchFault):
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_FORWARD})
 
     def silences(self) -> frozenset[Stream]:
-        """Silence what goes through the ToR and is not for the ToR itself."""
+        """Return data: all traffic through the ToR that is not for the ToR itself."""
         return streams(Direction, (Frames.DATA,))
 
     def act(self, levers: Levers) -> Action:
@@ -201,24 +201,24 @@ class PlaneDown(ManyLinksFault):
 
     @property
     def target(self) -> str:
-        """The plane."""
+        """Name of the plane."""
         return self.plane
 
     def on(self, fabric: Fabric) -> PlaneDown:
-        """Return the fault with the switches it takes. InputError when there is no such plane."""
+        """Return the fault with its switches. InputError when there is no such plane."""
         return replace(self, switches=self.dying(fabric))
 
     def dying(self, fabric: Fabric) -> tuple[str, ...]:
-        """The switches that die. InputError when there is no such plane."""
+        """Return the switches that fail. InputError when there is no such plane."""
         found = switches_of(fabric, self.plane)
         return tuple(node.name for node in found if self.tier is Tier.ALL or node.role is Role.AGG)
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """Every link of these switches."""
+        """Return every link of these switches."""
         return links_of_any(fabric, self.dying(fabric))
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """These switches; none before ``on``."""
+        """Return these switches; none before ``on``."""
         return self.switches
 
     def act(self, levers: Levers) -> Action:

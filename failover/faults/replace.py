@@ -1,4 +1,4 @@
-"""A host that dies and is replaced by a spare one. Pure."""
+"""Failure of a host that is replaced by a spare one. Pure."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class SpareTakeover(ManyLinksFault):
 
     @property
     def target(self) -> str:
-        """The spare."""
+        """Name of the spare."""
         return self.spare
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The links of the spare: what begins there is what this step is about."""
+        """Return the links of the spare, whose new flows this step is about."""
         return fabric.links_of(fabric.node(self.spare).name)
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """No node: the spare lived before."""
+        """Return no node: the spare was up before."""
         return ()
 
     def silences(self) -> frozenset[Stream]:
-        """Silence nothing: the network stays as it is."""
+        """Return no stream: the network does not change."""
         return NOTHING
 
     def act(self, levers: Levers) -> Action:
@@ -71,10 +71,10 @@ class HostReplaced(HostDown):
     REPLACES_HOST: ClassVar[bool] = True
 
     after_ns: int = parameter("after", Unit.DURATION, 10 * MS, 1_800_000 * MS)
-    spare: str = name("spare")  # '' until ``scenarios.drill.spares`` has found one
+    spare: str = name("spare")  # '' until ``scenarios.drill.spares`` has chosen one
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """The host's death, the spare's takeover, and power back."""
+        """Return the host's failure, the spare's takeover, and the return of power."""
         death = PlannedEdge(at_ns, EdgeKind.FAILURE)
         takeover = PlannedEdge(at_ns + self.after_ns, EdgeKind.REPAIR, 0, SpareTakeover(self.spare, self.host))
         power = () if for_ns is None else (PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR, 1),)
@@ -82,7 +82,7 @@ class HostReplaced(HostDown):
 
     @property
     def replacement(self) -> Replacement:
-        """The spare, ``after`` the death."""
+        """The spare, ``after`` the host's failure."""
         return Replacement(self.host, self.spare, self.after_ns)
 
     def with_spare(self, spare: str) -> HostReplaced:

@@ -1,4 +1,4 @@
-"""Faults of a ToR's software that only a stack cannot bear. Pure."""
+"""Software faults of a ToR that only a stack cannot survive. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A storm of link flaps over part of the fabric, computed beforehand from the fabric's seed. Pure."""
+"""A storm of link flaps over part of the fabric, computed in advance from the fabric's seed. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FlapStorm(ManyLinksFault):
 
     @property
     def target(self) -> str:
-        """The part of the access links."""
+        """Name of the part of the access links."""
         return self.area
 
     def on(self, fabric: Fabric) -> FlapStorm:
@@ -61,15 +61,15 @@ class FlapStorm(ManyLinksFault):
         return replace(self, flaps=self._drawn(fabric))
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """Every link that may flap."""
+        """Return every link that may flap."""
         return access_links(fabric, self.area)
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """No node: links alone flap."""
+        """Return no node: only links flap."""
         return ()
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Down and up of each flap in order of time; ``for_ns`` is ignored. Only the whole span before ``on``."""
+        """Return down and up of each flap in order of time; ``for_ns`` is ignored. Before ``on``: the whole span."""
         if not self.flaps:
             end_ns = at_ns + self.duration_ns + self.down_ns
             return PlannedEdge(at_ns, EdgeKind.FAILURE), PlannedEdge(end_ns, EdgeKind.REPAIR)
@@ -95,7 +95,7 @@ class FlapStorm(ManyLinksFault):
             whole = [link for link in links if up_again[link] <= after_ns]
             if whole:
                 flaps.append(Flap(after_ns // MS * MS, draw.choice(whole)))
-                # a moment more than its time down, so that no link is repaired and cut at one instant
+                # a moment longer than its downtime, so that no link is repaired and cut at one instant
                 up_again[flaps[-1].link] = after_ns + self.down_ns + MS
             after_ns += int(draw.expovariate(1.0) * self.every_ns) + 1
             if len(flaps) > MOST_FLAPS:

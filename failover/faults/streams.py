@@ -1,6 +1,6 @@
-"""What goes over a link, as far as faults tell it apart: by direction and by kind of frame. Pure.
+"""Traffic classes of a link, as far as faults distinguish them: by direction and by kind of frame. Pure.
 
-Changes when a fault takes away a part of the traffic that no other does.
+Changes when a fault affects a new part of the traffic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Directions(StrEnum):
 
     @property
     def each(self) -> tuple[Direction, ...]:
-        """The directions that are meant; of both, down first: it arrives at the lower end."""
+        """The selected directions; for both, down first: it arrives at the lower end."""
         return (Direction.DOWN, Direction.UP) if self is Directions.BOTH else (Direction(self.value),)
 
 
@@ -43,12 +43,12 @@ Stream = tuple[Direction, Frames]
 
 
 def streams(directions: Iterable[Direction], frames: Iterable[Frames]) -> frozenset[Stream]:
-    """These frames in these directions."""
+    """Return these frames in these directions."""
     kinds = tuple(frames)
     return frozenset((direction, kind) for direction in directions for kind in kinds)
 
 
 EVERYTHING = streams(Direction, Frames)
-"""All that a link carries."""
+"""Every stream of a link."""
 
 NOTHING: frozenset[Stream] = frozenset()

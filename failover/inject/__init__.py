@@ -1,1 +1,1 @@
-"""Faults done to a running lab, and undone. The only room of failover that acts on one."""
+"""Injection and repair of faults in a running lab. The only package of failover that acts on one."""

@@ -1,6 +1,6 @@
-"""The injector: does planned faults to a running lab and undoes them, with the clock read before and after.
+"""The injector: injects planned faults into a running lab and repairs them, with clock readings before and after.
 
-Every break registers its undo first (DESIGN rule 9), so that ``heal`` restores the lab from wherever a drill stops.
+Every break registers its undo first (DESIGN rule 9), so that ``heal`` restores the lab wherever a drill stops.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from hpn.testbed.lab.lab import Lab
 
 
 class Job(Protocol):
-    """The traffic, as far as a fault reaches into it: hosts of a job are replaced."""
+    """The traffic, as far as a fault affects it: hosts of a job are replaced."""
 
     @property
     def absent(self) -> tuple[int, ...]:
-        """Ids of flows that are not there now."""
+        """Ids of flows that are not active now."""
 
     async def take_over(self, dead: Collection[str]) -> None:
-        """The spares of these hosts begin in their place."""
+        """Start the spares of these hosts in their place."""
 
 
 class Injector:
-    """Carries out moments; remembers what is broken. Without a ``job`` nobody takes over from a host."""
+    """Executor of moments, with the record of active faults. Without a ``job`` no spare takes over from a host."""
 
     def __init__(self, lab: Lab, job: Job | None = None) -> None:
         self._lab = lab
@@ -47,9 +47,9 @@ class Injector:
         planes: tuple[tuple[int, int], ...] = (),
         ways: Mapping[int, Collection[str]] | None = None,
     ) -> Edge:
-        """Do the edges of one instant now, one right after the other; their record (window end still open).
+        """Execute the edges of one instant now, in immediate succession; return their record (window end still open).
 
-        ``ways``: the links that each flow's data crosses now, by true paths; None where nobody asked.
+        ``ways``: the links that each flow's data crosses now, by true paths; None if not determined.
         """
         failing = moment.kind is EdgeKind.FAILURE
         before, after = self._break(moment.due) if failing else await self._repair(moment)
@@ -80,9 +80,9 @@ class Injector:
         return done
 
     async def heal(self) -> None:
-        """Undo whatever is still broken, last first. What cannot be undone keeps nothing else broken; then it is told.
+        """Undo all active faults, last first, continuing after errors; then raise the first error.
 
-        OSError or HpnError of the first that the kernel or the lab refused.
+        OSError or HpnError if the kernel or the lab refused.
         """
         refused: OSError | HpnError | None = None
         while self._broken:
@@ -97,7 +97,7 @@ class Injector:
             raise refused
 
     def _break(self, due: tuple[Due, ...]) -> tuple[int, int]:
-        """Do all of it. Everything that takes time, such as opening sockets, comes before the first clock reading."""
+        """Inject all of them. Slow preparations, such as opening sockets, come before the first clock reading."""
         levers = LabLevers.of(self._lab)
         acts = {(one.planned.id, one.fault): one.fault.act(levers) for one in due}
         self._broken |= acts
@@ -122,14 +122,14 @@ class Injector:
 
 
 def _is_about(repair: Due, broken: tuple[str, Fault]) -> bool:
-    """Whether a repair undoes what was done under that key: its part of the fault, or all of it."""
+    """Return True if a repair undoes the action of that key: its part of the fault, or all of it."""
     return broken[0] == repair.planned.id and repair.edge.part in (None, broken[1])
 
 
 def _crossed(
     fabric: Fabric, links: Collection[str], nodes: Iterable[str], ways: Mapping[int, Collection[str]] | None
 ) -> tuple[int, ...] | None:
-    """Ids of the flows that cross a link, or a link of a node; None where there is neither, or ways are not known."""
+    """Return the ids of flows that cross a link, or a link of a node; None without either, or if paths are unknown."""
     hit = {*links, *(link.name for node in nodes for link in fabric.links_of(node))}
     if ways is None or not hit:
         return None

@@ -1,6 +1,6 @@
-"""How a running lab is taken hold of: the levers that faults pull (``failover.faults.levers``), each with its inverse.
+"""Fault actions of a running lab: the implementation of ``failover.faults.levers``, each with its inverse.
 
-Loss and corruption are done where frames arrive, delay and rate where they leave.
+Loss and corruption are applied where frames arrive, delay and rate where they leave.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hpn.testbed.lab.stack import Stacks
 from hpn.traffic.flows.framing import BTH_BYTES
 
 _CORRUPTED_BYTE = BTH_BYTES + 100
-"""In the UDP payload: behind every header, in every path MTU and no acknowledgement; the ICRC covers it."""
+"""Offset in the UDP payload: after every header, in every path MTU and no acknowledgement; the ICRC covers it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabLevers:
-    """What breaks one lab, each lever with its inverse: ``do`` it, and await ``undo``."""
+    """Fault actions on one lab, each with its inverse: call ``do``, and await ``undo``."""
 
     fabric: Fabric
     breakage: Breakage
@@ -32,62 +32,62 @@ class LabLevers:
 
     @classmethod
     def of(cls, lab: Lab) -> LabLevers:
-        """Those of a lab."""
+        """Return the fault actions of a lab."""
         return cls(lab.fabric, lab.breakage, lab.stacks, lab.impairments)
 
     def cut(self, ends: Sequence[LinkEnd]) -> Action:
-        """As ``Levers``."""
-        by = object()  # others may hold the same ports, and faults that are equal too
+        """Take these ports down; see ``Levers``."""
+        by = object()  # others may hold the same ports down, even an equal fault
         self.breakage.prepare(node for _link, node in ends)
         return Action(lambda: self.breakage.ports_down(ends, by), _soon(lambda: self.breakage.ports_up(ends, by)))
 
     def crash(self, switches: Sequence[str]) -> Action:
-        """As ``Levers``."""
+        """Kill these switches; see ``Levers``."""
         by = object()
         self.breakage.prepare(switches)
         return Action(lambda: self.breakage.crash(switches, by), lambda: self.breakage.boot(switches, by))
 
     def hang(self, tor: str) -> Action:
-        """As ``Levers``."""
+        """Stop a ToR's control plane; see ``Levers``."""
         return Action(lambda: self.breakage.hang(tor), _soon(lambda: self.breakage.resume(tor)))
 
     def withdraw(self, tor: str) -> Action:
-        """As ``Levers``."""
+        """Withdraw a ToR's host routes; see ``Levers``."""
         return Action(lambda: self.breakage.withdraw(tor), _soon(lambda: self.breakage.announce(tor)))
 
     def leave(self, tor: str) -> Action:
-        """As ``Levers``."""
+        """Signal out of Synchronization by LACP; see ``Levers``."""
         return Action(lambda: self.breakage.leave(tor), _soon(lambda: self.breakage.rejoin(tor)))
 
     def stop_forwarding(self, tor: str) -> Action:
-        """As ``Levers``."""
+        """Stop a ToR's forwarding; see ``Levers``."""
         self.breakage.prepare_forwarding(tor)
         return Action(lambda: self.breakage.stop_forwarding(tor), _soon(lambda: self.breakage.start_forwarding(tor)))
 
     def reload(self, tor: str, version: str, for_ns: int) -> Action:
-        """As ``Levers``."""
+        """Boot a ToR with another version; see ``Levers``."""
         self.breakage.prepare([tor])
         return Action(lambda: self.stacks.reload(tor, version, for_ns), lambda: self.stacks.restore(tor))
 
     def reset_session(self, link: Link) -> Action:
-        """As ``Levers``."""
+        """Reset a BGP session; see ``Levers``."""
         return Action(lambda: self.breakage.reset_session(link), _soon(lambda: None))
 
     def lose(self, key: Hashable, link: Link, going: Iterable[Direction], what: Lost, share: float = 1.0) -> Action:
-        """As ``Levers``."""
+        """Drop a share of the frames; see ``Levers``."""
         ports = tuple(_arrives_at(link, direction) for direction in going)
         return self._on_arrival(key, link, ports, Drop(Traffic(what.value), share))
 
     def corrupt(self, key: Hashable, link: Link, share: float) -> Action:
-        """As ``Levers``."""
+        """Corrupt a share of the RoCE data packets; see ``Levers``."""
         return self._on_arrival(key, link, (link.lower, link.upper), Corrupt(share, _CORRUPTED_BYTE))
 
     def delay(self, key: Hashable, link: Link, delay_ns: int, jitter_ns: int) -> Action:
-        """As ``Levers``."""
+        """Delay every frame; see ``Levers``."""
         return self._on_departure(key, link, Delay(delay_ns, jitter_ns))
 
     def slow(self, key: Hashable, link: Link, share: float) -> Action:
-        """As ``Levers``."""
+        """Reduce a link's rate; see ``Levers``."""
         return self._on_departure(key, link, Slow(share))
 
     def _on_arrival(self, key: Hashable, link: Link, ports: Iterable[Port], what: Drop | Corrupt) -> Action:
@@ -112,7 +112,7 @@ def _arrives_at(link: Link, direction: Direction) -> Port:
 
 
 def _soon(undo: Callable[[], None]) -> Callable[[], Awaitable[None]]:
-    """An undo that does not wait for anything."""
+    """Return an asynchronous form of an undo that does not wait."""
 
     async def undone() -> None:
         undo()

@@ -1,6 +1,6 @@
-"""What the faults of a drill need of the kernel, found out before anything starts (exit 3).
+"""Kernel requirements of a drill's faults, checked before anything starts (exit 3).
 
-A new need is one member of ``Need`` and one entry here: how it is probed, and which engine has it.
+A new need is one member of ``Need`` and one entry here: its probe, and the engines that support it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Probe:
 
 
 def check(faults: Iterable[Fault]) -> None:
-    """MachineError that names each fault this kernel cannot do and where it can be done. Call it outside a sandbox."""
+    """Raise MachineError for each fault that this kernel does not support, with the remedy. Call outside a sandbox."""
     wanting: dict[Need, list[str]] = {}
     for fault in faults:
         for need in fault.NEEDS:
@@ -45,7 +45,7 @@ def _netem_problem() -> str | None:
 
 
 def _problem(probe: Callable[[NetNs], str | None]) -> Callable[[], str | None]:
-    """What ``probe`` says in a throw-away namespace."""
+    """Return a check that runs ``probe`` in a temporary namespace and returns the problem."""
 
     def tried() -> str | None:
         space = ns.create("probe")

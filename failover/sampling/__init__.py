@@ -1,1 +1,1 @@
-"""What is read of host and ports while a drill runs."""
+"""Sampling of host and ports during a drill."""

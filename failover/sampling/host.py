@@ -1,6 +1,6 @@
-"""Samples how busy the machine is, through the whole run, from the supervisor's event loop.
+"""Sampler of the machine's load through the whole run, in the supervisor's event loop.
 
-Changes when /proc offers a better signal. What the samples mean is ``failover.analysis.hostload``.
+Changes when /proc offers a better signal. ``failover.analysis.hostload`` interprets the samples.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ PROC = Path("/proc")
 
 
 class HostSampler:
-    """Takes a ``Sample`` every 100 ms while the event loop runs; a late sample is event-loop lag.
+    """Sampler that takes a ``Sample`` every 100 ms while the event loop runs; a late sample is event-loop lag.
 
-    ``own_pids`` names the processes whose waiting counts: supervisor and traffic workers, and daemons so that their
-    work is not taken for somebody else's. It is asked before every sample.
+    ``own_pids`` returns the processes whose waiting counts: supervisor and traffic workers, and daemons, so that their
+    work does not count as another program's. It is called before every sample.
     """
 
     def __init__(self, own_pids: Callable[[], Iterable[int]], *, interval_s: float = INTERVAL_S) -> None:
@@ -37,17 +37,17 @@ class HostSampler:
         self._tick()
 
     def stop(self) -> None:
-        """Take no more samples; those taken stay readable."""
+        """Stop sampling; the samples remain readable."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def load(self, start_ns: int = 0, end_ns: int | None = None) -> HostLoad | None:
-        """Summary of the samples taken in [start, end]; None when there are fewer than two."""
+        """Return a summary of the samples taken in [start, end]; None when there are fewer than two."""
         return summarise(self.samples(start_ns, end_ns), os.cpu_count() or 1)
 
     def samples(self, start_ns: int = 0, end_ns: int | None = None) -> tuple[Sample, ...]:
-        """The samples taken in [start, end]."""
+        """Return the samples taken in [start, end]."""
         return tuple(s for s in self._samples if start_ns <= s.at_ns and (end_ns is None or s.at_ns <= end_ns))
 
     def _tick(self) -> None:
@@ -59,7 +59,7 @@ class HostSampler:
 
 
 def take_sample(proc: Path, own_pids: Iterable[int], at_ns: int, lag_ns: int) -> Sample:
-    """Read /proc once; processes that are gone and files this kernel lacks are left out."""
+    """Read /proc once; processes that have ended and files that this kernel lacks are left out."""
     fields = [int(word) for word in (proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     user, nice, system, idle, iowait, irq, softirq, steal = (*fields, *[0] * (8 - len(fields)))
     return Sample(
@@ -74,7 +74,7 @@ def take_sample(proc: Path, own_pids: Iterable[int], at_ns: int, lag_ns: int) ->
 
 
 def _pressure(proc: Path) -> int | None:
-    """Cumulated 'some' pressure, microseconds (Documentation/accounting/psi.rst)."""
+    """Return the cumulative 'some' pressure, microseconds (Documentation/accounting/psi.rst)."""
     try:
         text = (proc / "pressure" / "cpu").read_text()
     except OSError:  # no CONFIG_PSI, or switched off at boot
@@ -83,7 +83,7 @@ def _pressure(proc: Path) -> int | None:
 
 
 def _own_time(proc: Path, pid: int) -> OwnTime | None:
-    """Run time and run-queue delay of a process (Documentation/scheduler/sched-stats.rst)."""
+    """Return run time and run-queue delay of a process (Documentation/scheduler/sched-stats.rst)."""
     try:
         run, delay, _ = (proc / str(pid) / "schedstat").read_text().split()
     except (OSError, ValueError):  # ended meanwhile, or no CONFIG_SCHED_INFO

@@ -1,6 +1,6 @@
-"""Reads the counters and queues of ports through a run, from the supervisor's event loop.
+"""Sampler of the counters and queues of ports through a run, in the supervisor's event loop.
 
-Changes when the kernel offers a cheaper way. What the readings mean is ``failover.analysis.ports``.
+Changes when the kernel offers a cheaper interface. ``failover.analysis.ports`` interprets the readings.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _GOLDEN = 0.6180339887498949
 
 
 class Marks(Protocol):
-    """What marks packets at a switch's ports without being their queue."""
+    """Source of packet marks at a switch's ports other than their queue."""
 
     def read(self) -> Mapping[int, int]:
-        """Packets marked so far, by ifindex."""
+        """Return the packets marked so far, by ifindex."""
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
 
 
 class PortSampler:
-    """Takes one reading of the ports of a drill in every period, by one netlink dump per switch.
+    """Sampler that reads the ports of a drill once per period, by one netlink dump per switch.
 
-    The moment moves through the period in golden-ratio steps: readings at a fixed one would see the senders' own ticks
-    always at the same phase. Without ``sampling`` it does nothing.
+    The time of reading moves through the period in golden-ratio steps. Readings at a fixed time would always see the
+    senders' ticks at the same phase. Without ``sampling`` it does nothing.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class PortSampler:
         sampling: Sampling | None,
         marks: Callable[[str], Marks] | None = None,
     ) -> None:
-        """``requests`` gives the netlink socket of a node, ``marks`` what marks there; None: nothing, or the queues."""
+        """Create the sampler; ``requests``: a node's netlink socket. ``marks``: a source of marks besides queues."""
         self._sampling = sampling
         self._requests = requests
         self._nodes: dict[str, dict[int, Series]] = {}
@@ -73,7 +73,7 @@ class PortSampler:
             self._problem = error.strerror or str(error)
 
     def stop(self) -> None:
-        """Read a last time; does nothing the second time."""
+        """Read a last time; the second call is a no-op."""
         if self._alarm is None:
             return
         self._alarm.close()
@@ -83,7 +83,7 @@ class PortSampler:
             marks.close()
 
     def sampled(self) -> Sampled | None:
-        """Everything read; None when nothing was asked for. MachineError when the kernel refused."""
+        """Return all readings; None if no sampling was requested. MachineError when the kernel refused."""
         if self._sampling is None:
             return None
         if self._problem:
@@ -105,7 +105,7 @@ class PortSampler:
 
 
 class _Alarm:
-    """Rings once in every period of ``period_ns`` from ``at_ns`` on, on the running event loop."""
+    """Timer that calls ``ring`` once per ``period_ns`` from ``at_ns`` on, in the running event loop."""
 
     def __init__(self, at_ns: int, period_ns: int, ring: Callable[[], None]) -> None:
         self._start_ns = at_ns
@@ -117,14 +117,14 @@ class _Alarm:
         asyncio.get_running_loop().add_reader(self._ticker.fileno(), self._tick)
 
     def close(self) -> None:
-        """Ring no more."""
+        """Stop the timer."""
         asyncio.get_running_loop().remove_reader(self._ticker.fileno())
         self._ticker.close()
 
     def _tick(self) -> None:
         self._ticker.take()
         self._ring()
-        while self._moment_ns(self._due) <= now_ns():  # a reading that is missed is not made up for
+        while self._moment_ns(self._due) <= now_ns():  # a missed reading is not made up for
             self._due += 1
         self._ticker.start(self._moment_ns(self._due), 0)
 
@@ -133,5 +133,5 @@ class _Alarm:
 
 
 def into_ns(period_ns: int, number: int) -> int:
-    """How long after the first reading that of this number is due. Pure."""
+    """Return the time from the first reading to the reading of this number. Pure."""
     return int((number + number * _GOLDEN % 1.0) * period_ns)

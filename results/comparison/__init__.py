@@ -1,1 +1,1 @@
-"""Runs held against each other: what differs between them, by how much, and what could have been seen."""
+"""Comparison of runs: the figures that differ, by how much, and the smallest visible difference."""

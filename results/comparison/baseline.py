@@ -1,8 +1,7 @@
-"""Figures of an earlier comparison in a file, that later runs are held against: a gate for changes. Reads a file that
-anybody may have written.
+"""Baseline file: figures of an earlier comparison, against which later runs are compared as a gate for changes.
 
-Changes when a baseline says more. It is kept beside the code and changed by hand with it, so it is JSON that a person
-reads in a diff.
+Reads untrusted files. Changes when a baseline says more. It is stored with the code and edited by hand along with it,
+so it is JSON that is readable in a diff.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class _Strict(BaseModel):
 
 
 class Kept(_Strict):
-    """One figure. ``high`` is left out of a lower bound."""
+    """One figure. ``high`` is absent for a lower bound."""
 
     where: str = ""
     name: str
@@ -48,7 +47,7 @@ class Kept(_Strict):
 
 
 class Baseline(_Strict):
-    """What runs of one experiment measured; ``setting``, ``digests`` and ``told`` as of their group."""
+    """Figures of runs of one experiment; ``setting``, ``digests`` and ``told`` are those of their group."""
 
     format: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
     setting: Mapping[Across, str]
@@ -58,7 +57,7 @@ class Baseline(_Strict):
 
 
 class _Version(BaseModel):
-    """What is to be known before anything else is read."""
+    """Format number, read before anything else."""
 
     model_config = ConfigDict(strict=True)
     format: int = FORMAT
@@ -66,10 +65,11 @@ class _Version(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Runs held against a baseline. ``missing``: figures of the baseline that the runs do not have.
+    """Result of comparing runs with a baseline.
 
-    ``by_name``: what only names say to be the same. ``run_otherwise``: timers and policies of the fabric that differ,
-    'bgp.hold_s was 9, is 30'. ``tolerance``: the share of its baseline that a figure may be worse by.
+    ``missing``: figures of the baseline that the runs lack. ``by_name``: what only names show to be the same.
+    ``run_otherwise``: timers and policies of the fabric that differ, 'bgp.hold_s was 9, is 30'. ``tolerance``: the
+    share of its baseline by which a figure may be worse.
     """
 
     differences: tuple[Difference, ...]
@@ -80,17 +80,17 @@ class Held:
 
     @property
     def worse(self) -> tuple[Difference, ...]:
-        """What is worse beyond every interval, by more than the tolerance."""
+        """Figures that are worse beyond every interval, by more than the tolerance."""
         return tuple(each for each in self.differences if each.is_worse and not self._is_tolerated(each))
 
     @property
     def tolerated(self) -> tuple[Difference, ...]:
-        """What is worse beyond every interval, by no more than the tolerance."""
+        """Figures that are worse beyond every interval, but within the tolerance."""
         return tuple(each for each in self.differences if each.is_worse and self._is_tolerated(each))
 
     @property
     def better(self) -> tuple[Difference, ...]:
-        """What is better beyond every interval."""
+        """Figures that are better beyond every interval."""
         return tuple(each for each in self.differences if not each.is_worse)
 
     def _is_tolerated(self, each: Difference) -> bool:
@@ -98,7 +98,7 @@ class Held:
 
 
 def baseline_of(group: Group) -> Baseline:
-    """What is to be kept of a group. InputError where none of its runs can be trusted."""
+    """Return the baseline of a group. InputError if none of its runs can be trusted."""
     check_trusted([group])
     kept = tuple(
         Kept(
@@ -112,12 +112,12 @@ def baseline_of(group: Group) -> Baseline:
 
 
 def written(baseline: Baseline) -> str:
-    """The text of a baseline's file."""
+    """Return the content of a baseline's file."""
     return baseline.model_dump_json(indent=1, exclude_defaults=True) + "\n"
 
 
 def read(path: Path) -> Baseline:
-    """The baseline in a file. InputError, naming what is wrong, when there is none."""
+    """Return the baseline in a file. InputError with the mistake if there is none."""
     try:
         content = read_bounded(path, _LARGEST_BYTES, "baseline")
     except OSError as error:
@@ -132,9 +132,10 @@ def read(path: Path) -> Baseline:
 
 
 def held_against(baseline: Baseline, group: Group, *, however_run: bool = False, tolerance: float = 0.0) -> Held:
-    """Every figure of the baseline against the runs'. InputError where these are of another experiment.
+    """Compare every figure of the baseline with the runs'. InputError if these are of another experiment.
 
-    ``however_run``: the fabric's timers and policies may differ (``results.run.identity.RUN_BY``), and are told.
+    ``however_run``: the fabric's timers and policies may differ (``results.run.identity.RUN_BY``); differences are
+    reported.
     """
     check_trusted([group])
     by_name = tuple(check_same(baseline, group.setting, group.digests, group.told, however_run=however_run))
@@ -152,7 +153,7 @@ def held_against(baseline: Baseline, group: Group, *, however_run: bool = False,
 
 
 def _figure(kept: Kept) -> tuple[Key, Summary]:
-    name = kept.name if kept.where else without_limit(kept.name)  # an older hpn kept the limit in the name
+    name = kept.name if kept.where else without_limit(kept.name)  # an older hpn stored the limit in the name
     high = math.inf if kept.high is None else kept.high
     key = Key(kept.where, name, kept.unit, kept.more_is_worse)
     return key, Summary(kept.count, kept.median, kept.low, high, kept.open_ended)
@@ -166,7 +167,10 @@ def check_same(
     *,
     however_run: bool = False,
 ) -> list[Across]:
-    """What has a digest and not on both sides. InputError for what is not the same; what ``setting`` lacks may be."""
+    """Return what only names show to be the same, because one side lacks the digest.
+
+    InputError for what differs; keys that ``setting`` lacks may differ.
+    """
     by_name: list[Across] = []
     for what, value in baseline.setting.items():
         if what in {Across.VERSION, Across.KERNEL} or what not in setting:

@@ -1,7 +1,7 @@
-"""What is known to make one set of runs slower than another. Pure.
+"""Known causes that make one set of runs slower than another. Pure.
 
-Changes when an engine or a datapath gets another timer. A cause is named only for the side that it makes slower: that
-virtual time computes in no time explains that a machine was slower, never that it was faster.
+Changes when an engine or a datapath gets another timer. A cause is named only for the side that it makes slower. That
+computing takes no virtual time explains why a machine was slower, never why it was faster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEAST_IDLE_PCT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Runs of one kind, as far as causes are concerned; ``manifest`` is that of the first."""
+    """Runs of one kind, with the data needed to find causes; ``manifest`` is that of the first."""
 
     label: str
     manifest: Manifest
@@ -30,12 +30,12 @@ class Side:
 
     @property
     def is_virtual(self) -> bool:
-        """Whether its clock is virtual."""
+        """True if its clock is virtual."""
         return has_virtual_time(self.manifest.engine)
 
     @property
     def doubt(self) -> str:
-        """Why its machine may have made it slower, '' when nothing says so."""
+        """Reason why its machine may have made it slower; '' if there is none."""
         doubts = [doubt for each in self.metrics for doubt in each.inconclusive]
         idle = [each.host.idle_mean_pct for each in self.metrics if each.host is not None]
         if doubts:
@@ -45,7 +45,7 @@ class Side:
 
 
 def causes(slower: Side, faster: Side, figure: str, *, at_repair: bool) -> Iterator[str]:
-    """Why ``slower`` may take more ms than ``faster``, one line each; nothing where nothing is known."""
+    """Yield the reasons why ``slower`` may take more ms than ``faster``, one line each; nothing if none is known."""
     mine, theirs = slower.manifest.datapath, faster.manifest.datapath
     if mine != theirs and figure != "detect":
         yield from _datapaths(mine, theirs, at_repair)

@@ -1,9 +1,9 @@
-"""Groups of runs held against the first of them: what differs, by how much, and what would have been seen. Pure.
+"""Differences of groups of runs from the first group: the figures, their size, and the smallest visible one. Pure.
 
-Changes when figures are told apart by another rule. Two groups differ in a figure when no value that one may have had
-is one that the other may have had. Where they do not, the figure says how large a difference would have had to be.
-``switch`` counts from detect: once detect takes longer, the same rewrite of a LAG comes sooner after it, or before it.
-Where detect differs, a difference in switch therefore is none of the network; outages tell what both came to.
+Changes when figures are distinguished by another rule. Two groups differ in a figure if their ranges of possible values
+do not overlap. If they overlap, the result has the smallest difference that would have been visible. ``switch`` counts
+from detect: if detect takes longer, the same rewrite of a LAG comes sooner after it, or before it. So if detect
+differs, a difference in switch is not the network's; outages show the sum of both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DETECT = "detect"
 
 
 class Finding(StrEnum):
-    """What holding one figure of two groups against each other says."""
+    """Result of comparing one figure of two groups."""
 
     NONE_SEEN = "no difference seen"
     MORE = "more"
@@ -35,10 +35,10 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One figure of one group against the first group's.
+    """One figure of one group, compared with the first group's.
 
-    ``seen_from``: a difference of more than that would have been seen (infinite where a figure is a lower bound).
-    ``why``: what is known to make it so, and points the right way; else what was asked otherwise.
+    ``seen_from``: the smallest visible difference (infinite if a figure is a lower bound). ``why``: a known cause that
+    acts in this direction; otherwise the settings that differ.
     """
 
     key: Key
@@ -51,24 +51,24 @@ class Difference:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the other group is worse beyond all doubt; a figure that it lacks says nothing."""
+        """True if the other group is certainly worse; a missing figure says nothing."""
         return self.finding is (Finding.MORE if self.key.more_is_worse else Finding.LESS)
 
     @property
     def is_of_single_runs(self) -> bool:
-        """Whether one run stands against one."""
+        """True if both sides are single runs."""
         return self.reference.count == 1 and self.other is not None and self.other.count == 1
 
     @property
     def apart(self) -> float:
-        """The least that the two differ by: between the ends of their intervals; 0 where no difference is seen."""
+        """Minimum difference: the gap between their intervals; 0 if no difference is seen."""
         if self.other is None:
             return 0.0
         return max(self.other.low - self.reference.high, self.reference.low - self.other.high, 0.0)
 
 
 def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
-    """Every figure that the first group has, of every other group; in order of figure."""
+    """Return every figure of the first group compared with every other group, in order of figure."""
     if not groups:
         return ()
     first, *others = groups
@@ -82,7 +82,7 @@ def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
 
 
 def difference(key: Key, base: Summary, other: Summary | None, first: Group, group: Group) -> Difference:
-    """One figure of two groups."""
+    """Return the comparison of one figure of two groups."""
     if other is None:
         return Difference(key, group.label, base, None, Finding.MISSING)
     finding = told_apart(base, other)
@@ -104,21 +104,21 @@ def _side(group: Group) -> Side:
 
 
 def told_apart(base: Summary, other: Summary) -> Finding:
-    """Whether every value that one may have had lies above every one of the other."""
+    """Return MORE or LESS if the ranges of possible values do not overlap, else NONE_SEEN."""
     if other.low > base.high:
         return Finding.MORE
     return Finding.LESS if other.high < base.low else Finding.NONE_SEEN
 
 
 def start_moved(base: Mapping[Key, Summary], other: Mapping[Key, Summary]) -> frozenset[Key]:
-    """Figures that count from another one which the two do not have alike: of an edge, or of an expectation."""
+    """Return the figures of an edge or expectation that count from another figure, which differs between the groups."""
     starts = {key.where for key, of in base.items() if key.where and key.name == _DETECT and _moved(of, other.get(key))}
     counted = (key for key in base if key.name.partition(" ")[0] == SWITCH)
     return frozenset(key for key in counted if any(_is_of(key, edge) for edge in starts))
 
 
 def without_start(found: Difference, moved: Collection[Key]) -> Difference:
-    """The same, or that nothing can be said of it, where what it counts from moved."""
+    """Return the difference, marked as not comparable if the start of its figure moved."""
     apart = found.finding in {Finding.MORE, Finding.LESS} and found.key in moved
     return replace(found, finding=Finding.START_MOVED, why="") if apart else found
 
@@ -128,7 +128,7 @@ def _moved(base: Summary, other: Summary | None) -> bool:
 
 
 def _is_of(key: Key, edge: str) -> bool:
-    """Whether a figure counts from the detection at that edge; an expectation may be of the edges of one kind."""
+    """Return True if a figure counts from the detection at that edge; an expectation may cover edges of one kind."""
     if key.where:
         return key.where == edge
     kind = next((kind for kind in EdgeKind if key.name.endswith(f" at {kind}")), "")
@@ -136,7 +136,7 @@ def _is_of(key: Key, edge: str) -> bool:
 
 
 def _seen_from(base: Summary, other: Summary) -> float:
-    """How far apart the medians must be, with intervals as wide as these, so that they have no value in common."""
+    """Return the smallest difference of medians at which intervals of these widths would not overlap."""
     upwards = (base.high - base.median) + (other.median - other.low)
     downwards = (base.median - base.low) + (other.high - other.median)
     return max(upwards, downwards)

@@ -1,4 +1,4 @@
-"""The figures in ms of every edge of a run, each with its interval. Pure.
+"""Figures in ms of every edge of a run, each with its interval. Pure.
 
 Changes when another figure of an edge is compared.
 """
@@ -17,7 +17,7 @@ from hpn.failover.analysis.unended import median_ms, worst_ms
 
 
 def _converged_ms(result: EdgeResult, settings: Settings) -> float | None:
-    """None too when the lab was not quiet before the next edge: what is known then is a lower bound."""
+    """Return the time to convergence in ms; None also if the next edge came first, since that is a lower bound."""
     found = converged(result, settings.validation_s)
     return None if found.reason else found.ms
 
@@ -33,18 +33,18 @@ FIGURES: Mapping[str, Callable[[EdgeResult, Settings], float | None]] = {
     "converged": _converged_ms,
     _FULL: lambda result, _: result.full_convergence_ms,
 }
-"""Name to figure in ms; None where a run has none."""
+"""Name to figure in ms; None if a run has none."""
 _OUTAGES: Mapping[str, Callable[[DrillMetrics, EdgeResult], float]] = {_WORST: worst_ms, _MEDIAN: median_ms}
-"""What they certainly are where an edge did not end for all flows."""
+"""Lower bounds of the outages if they did not end for all flows."""
 _ENDED = frozenset({_WORST, _MEDIAN, _FULL})
-"""Lower bounds where it did not."""
+"""Figures that are then lower bounds."""
 
 
 def figures_of(run: DrillMetrics) -> Iterator[tuple[str, str, float, Interval, bool]]:
-    """Every figure of every edge of one run: edge, figure, ms, interval, and whether it is a lower bound.
+    """Yield every figure of every edge of one run: edge, figure, ms, interval, and True if it is a lower bound.
 
-    Of a lower bound ms and the low end are the largest that are certain, and the interval has no upper end. Streams
-    alone tell outages: a run without any has none of these figures.
+    For a lower bound, ms and the low end are the largest certain value, and the interval has no upper end. Only streams
+    have outages, so a run without streams has none of these figures.
     """
     for result in run.edges:
         for figure, read in FIGURES.items():
@@ -63,7 +63,7 @@ def _told(ms: float | None) -> TypeGuard[float]:
 
 
 def _interval(figure: str, ms: float, run: DrillMetrics, result: EdgeResult) -> Interval:
-    """The same interval that a verdict judges the figure by."""
+    """Return the interval by which a verdict judges the figure."""
     if figure == _WORST:
         return result.worst_outage_interval_ms
     if figure == _MEDIAN:

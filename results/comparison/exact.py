@@ -1,9 +1,8 @@
-"""Whether two groups of runs differ, and by how much of their order: exact tests, Cliff's delta, Holm. Pure.
-Imports numpy.
+"""Exact tests of differences between two groups of runs, Cliff's delta, and Holm's correction. Pure. Imports numpy.
 
-Changes when another test is made. Pairs: Wilcoxon's signed-rank test, or the sign test where a bound leaves ranks open.
-Groups: the Mann-Whitney test. Both by counting all orders, ties included, so exact. Where a bound leaves the order of
-two values open, effect size and probability are not determined, never a number.
+Changes when another test is made. Pairs: Wilcoxon's signed-rank test, or the sign test if a bound leaves ranks open.
+Groups: the Mann-Whitney test. Both count all orders, including ties, so they are exact. If a bound leaves the order of
+two values open, effect size and probability are not determined; no number is given.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from hpn.results.comparison.intervals import Span
 
 SIGNIFICANT = 0.05
 _EXACT_RUNS = 60
-"""Of both groups; more are judged by the normal distribution, and that is told."""
+"""Maximum runs of both groups for an exact test; more use the normal distribution, and the output says so."""
 _EXACT_PAIRS = 150
 _DIGITS = 9
-"""Behind the point of a difference: what is less is of binary fractions."""
+"""Decimals of a difference; smaller digits are rounding errors of binary fractions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """A two-sided test; ``p`` None where it is not determined."""
+    """A two-sided test; ``p`` is None if not determined."""
 
     name: str
     p: float | None
@@ -35,7 +34,7 @@ class Tested:
 
 
 def cliffs_delta(first: Sequence[Span], other: Sequence[Span]) -> Span:
-    """How much more often a value of the other group is larger than smaller: -1 to 1 (Cliff 1993)."""
+    """Return how much more often a value of the other group is larger than smaller: -1 to 1 (Cliff 1993)."""
     low = sum(_sign(two.low, one.high) for one in first for two in other)
     high = sum(_sign(two.high, one.low) for one in first for two in other)
     of = len(first) * len(other)
@@ -43,7 +42,7 @@ def cliffs_delta(first: Sequence[Span], other: Sequence[Span]) -> Span:
 
 
 def mann_whitney(first: Sequence[Span], other: Sequence[Span]) -> Tested:
-    """Whether two groups are of one distribution, by the order of their values."""
+    """Test if two groups have the same distribution, by the order of their values."""
     name = "Mann-Whitney"
     if not cliffs_delta(first, other).known:
         return Tested(name, None)
@@ -62,7 +61,7 @@ def mann_whitney(first: Sequence[Span], other: Sequence[Span]) -> Tested:
 
 
 def signed(pairs: Sequence[Span]) -> Tested:
-    """Whether differences of pairs lie around 0. Pairs that do not differ are left out."""
+    """Test if differences of pairs are centred on 0. Pairs that do not differ are left out."""
     if all(each.known for each in pairs):
         return _signed_rank([each.low for each in pairs if each.low])
     signs = [(_sign(each.low, 0.0), _sign(each.high, 0.0)) for each in pairs]
@@ -89,7 +88,7 @@ def _signed_rank(found: Sequence[float]) -> Tested:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Each probability as it is among so many (Holm 1979)."""
+    """Return the probabilities corrected for multiple tests (Holm 1979)."""
     ordered = sorted(range(len(chances)), key=chances.__getitem__)
     found, least = [0.0] * len(chances), 0.0
     for done, at in enumerate(ordered):
@@ -103,7 +102,7 @@ def _sign(one: float, other: float) -> int:
 
 
 def _share_beyond(ways: npt.NDArray[np.float64], middle: int, total: int) -> float:
-    """Of all orders those that are at least as far from the middle."""
+    """Return the share of all orders that are at least as far from the middle."""
     far = np.abs(np.arange(len(ways)) - middle) >= abs(total)
     return min(1.0, float(ways[far].sum() / ways.sum()))
 

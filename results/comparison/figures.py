@@ -1,6 +1,6 @@
-"""The figures of runs that are compared: of every edge, and of every expectation that measured something. Pure.
+"""Figures of runs that are compared: of every edge, and of every expectation with a measurement. Pure.
 
-Changes when another figure is compared. A figure that something never came back from is a lower bound, and stays one.
+Changes when another figure is compared. The figure of an outage without end is a lower bound, and stays one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MS = "ms"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which figure: of an edge by its label, or of an expectation by metric, flows and edge, whatever its limit."""
+    """A figure: of an edge by its label, or of an expectation by metric, flows and edge, whatever its limit."""
 
     where: str  # '' for an expectation
     name: str
@@ -29,7 +29,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What one run measured."""
+    """One run's value of a figure."""
 
     measured: float
     low: float
@@ -39,7 +39,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A figure over the runs of a group: its median, and all values that it may have had in any of them."""
+    """A figure over the runs of a group: its median, and the range of all possible values in any of them."""
 
     count: int
     median: float
@@ -49,7 +49,7 @@ class Summary:
 
 
 def summaries(group: Group) -> Mapping[Key, Summary]:
-    """Of every figure that any of its runs has."""
+    """Return the summary of every figure that any of its runs has."""
     found: dict[Key, list[Value]] = {}
     for run in group.runs:
         for key, value in values_of(run).items():
@@ -58,7 +58,7 @@ def summaries(group: Group) -> Mapping[Key, Summary]:
 
 
 def values_of(run: Compared) -> Mapping[Key, Value]:
-    """Every figure of a run, once: two limits on one figure are one figure."""
+    """Return every figure of a run once; two limits on one figure count as one."""
     found: dict[Key, Value] = {}
     for key, value in _values(run):
         found.setdefault(key, value)
@@ -77,7 +77,7 @@ def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
 
 
 def _summary(values: Sequence[Value]) -> Summary:
-    """An open-ended value is at least what was measured, so the middle one is a bound when it or a smaller one is."""
+    """Return the summary. The median is a lower bound if it or a smaller value is one."""
     middle = median(value.measured for value in values)
     is_open = any(value.open_ended and value.measured <= middle for value in values)
     high = math.inf if any(value.open_ended for value in values) else max(value.high for value in values)

@@ -1,8 +1,8 @@
-"""Runs of a suite's drills held against a folder of baselines: a file for each drill and engine.
+"""Gate of a suite: its drills' runs compared with a folder of baselines, a file for each drill and engine.
 
-Reads files that anybody may have written. Changes when a suite is gated by another rule. A file is as ``hpn compare
---save`` writes it. Timers and policies of the fabric may differ from the baseline's, for a change of these is what a
-gate is to judge; another fabric, drill, engine or load is refused.
+Reads untrusted files. Changes when a suite is gated by another rule. ``hpn compare --save`` writes such files. The
+fabric's timers and policies may differ from the baseline's, since a gate is to judge such changes. Another fabric,
+drill, engine or load is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SUFFIX = ".json"
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What came of one drill on one engine. ``held`` is None where ``said`` says why its runs were not held."""
+    """Outcome of one drill on one engine. ``held`` is None if its runs were not compared; ``said`` has the reason."""
 
     file: str
     held: Held | None = None
@@ -30,47 +30,49 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """1 where a figure is worse, 2 where the baseline is of another experiment, else 0."""
+        """Exit code: 1 if a figure is worse, 2 if the baseline is of another experiment, else 0."""
         if self.is_refused:
             return InputError.exit_code
         return 1 if self.held is not None and self.held.worse else 0
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All of it in words: changed timers and policies, then what is worse, as the page has it."""
+        """Result in words: changed timers and policies, then worse figures, as on the page."""
         return (self.said,) if self.held is None else tuple(line.plain for line in held_lines(self.held))
 
     @property
     def changed(self) -> str:
-        """The line of ``lines`` that tells the changed timers and policies; '' where none is."""
+        """Line of ``lines`` with the changed timers and policies; '' if there are none."""
         return "" if self.held is None else changed_line(self.held)
 
     @property
     def better(self) -> tuple[str, ...]:
-        """The lines of ``lines`` that tell what is better."""
+        """Lines of ``lines`` with better figures."""
         return () if self.held is None else tuple(figure_lines(self.held.better))
 
     @property
     def reason(self) -> str:
-        """Why it is red, in one line; '' where it is not."""
+        """Reason why the gate fails, in one line; '' if it does not."""
         if not self.exit_code:
             return ""
         if self.held is None:
             return self.said
-        first = min(self.held.worse, key=lambda each: bool(each.key.where))  # an expectation before what no limit is of
+        first = min(
+            self.held.worse, key=lambda each: bool(each.key.where)
+        )  # an expectation before figures without a limit
         more = len(self.held.worse) - 1
         return next(worse_lines(self.held, [first])) + (f"; {more} more worse" if more else "")
 
 
 def file_of(folder: Path, drill: str, engine: str) -> Path:
-    """Where the baseline of a drill on an engine is kept."""
+    """Return the path of the baseline of a drill on an engine."""
     return folder / f"{drill}.{engine}{_SUFFIX}"
 
 
 def strays(folder: Path, wanted: Collection[tuple[str, str]]) -> tuple[Path, ...]:
-    """Baselines in the folder of no (drill, engine) that is wanted.
+    """Return the baselines in the folder that match no wanted (drill, engine).
 
-    InputError for one of a drill that is wanted on another engine only, and has no baseline there.
+    InputError for the baseline of a wanted drill that is of another engine only, while its own engine has none.
     """
     files = {file_of(folder, *each) for each in wanted}
     found = [path for path in sorted(folder.glob(f"*{_SUFFIX}")) if path not in files]
@@ -87,7 +89,7 @@ def strays(folder: Path, wanted: Collection[tuple[str, str]]) -> tuple[Path, ...
 
 
 def gate(kept: Baseline, file: Path, runs: Sequence[Compared], tolerance: float = 0.0) -> Gate:
-    """Hold the runs of one drill against what was kept; no figure is red that is worse by no more than that share."""
+    """Compare the runs of one drill with its baseline; figures worse by no more than ``tolerance`` pass."""
     try:
         group = _one(runs)
         if not group.runs:
@@ -98,7 +100,10 @@ def gate(kept: Baseline, file: Path, runs: Sequence[Compared], tolerance: float 
 
 
 def text_of(runs: Sequence[Compared]) -> str:
-    """The file of a baseline that keeps these runs. InputError where they are of several experiments, or of none."""
+    """Return the content of a baseline file of these runs.
+
+    InputError if they are of several experiments, or of none.
+    """
     return written(baseline_of(_one(runs)))
 
 

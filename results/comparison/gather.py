@@ -1,7 +1,7 @@
-"""The run folders that the words of a command line mean: run folders, folders that hold some, what lies beside them.
+"""Resolution of command-line arguments to run folders: run folders, folders that contain some, and other files there.
 
-Changes when runs are named in another way. A shell makes all names of a folder from ``runs/A/*``, so the files that
-drills and suites leave beside run folders are no mistake there.
+Changes when runs are named in another way. A shell expands ``runs/A/*`` to all names of a folder, so files that drills
+and suites write next to run folders are accepted there.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hpn.testbed.errors import InputError
 _NAMED = re.compile(r"(?P<name>[\w.+-][\w .+-]{0,39})=(?P<run>.+)")
 _MANIFEST = "manifest.json"
 REPEATS = "repeats.json"
-"""Judges all runs of the folder that it lies in."""
+"""File with the verdict over all runs of its folder."""
 _BESIDE = frozenset({"junit.xml", "summary.md", "suite.json", "report.html"})
 
 
 def gathered(named: Sequence[Path]) -> list[Path]:
-    """Every run that is meant, once, in the order of names. InputError for what neither is a run nor holds any."""
+    """Return every run named, once, in the order of names. InputError for a path that is no run and contains none."""
     found = each_once(folder for each in named for folder in _meant(each))
     if not found:
         raise InputError(f"{', '.join(map(str, named[:4]))}: no run folder; name one, or a folder that holds some")
@@ -33,7 +33,10 @@ def gathered(named: Sequence[Path]) -> list[Path]:
 
 
 def labelled(words: Sequence[Path]) -> list[tuple[str, Path]]:
-    """The same with the name of its group, '' without one: a word may be NAME=RUN. InputError as ``gathered``."""
+    """Return the same with the name of each run's group, '' without one: an argument may be NAME=RUN.
+
+    InputError as for ``gathered``.
+    """
     split = [_split(word) for word in words]
     names: dict[Path, str] = {}
     for name, named in split:
@@ -48,21 +51,21 @@ def _split(word: Path) -> tuple[str, Path]:
 
 
 def opened(folder: Path, name: str = "") -> Compared:
-    """The run of a run folder, for the group of that name. InputError for what is missing or damaged."""
+    """Return the run of a run folder, for the group of that name. InputError for missing or damaged parts."""
     run = load(folder)
     manifest = run.manifest()
     return Compared(str(folder), manifest, run.metrics(), run.verdict(), identity_in(run, manifest), name)
 
 
 def _meant(named: Path) -> Iterator[Path]:
-    """The runs behind one name; of a folder those that came to a verdict, as ``hpn results`` finds them."""
+    """Yield the runs of one path; for a folder those with a verdict, as ``hpn results`` lists them."""
     if named.is_file():
         if named.name == REPEATS:
             yield from _below(named.parent)
         elif named.name not in _BESIDE:
             raise InputError(f"{named} is a file; name run folders, or folders that hold some")
     elif (named / _MANIFEST).exists() or not named.is_dir():
-        yield named  # whoever loads it says what is wrong with it
+        yield named  # loading it reports the mistake
     elif not named.name.startswith(SCRATCH):
         yield from _below(named)
 

@@ -1,9 +1,8 @@
-"""Runs that may be taken together, and what sets groups of them apart. Pure.
+"""Groups of runs that may be summarised together, and the differences between groups. Pure.
 
-Changes when runs are grouped by another rule. What makes a run another experiment is ``results.run.identity``: a
-digest decides, and a name only where a run folder of an older hpn does not tell enough for one. A median over two
-experiments is a figure of neither: link-down on HPN and on single-ToR together would be "275 ms", the middle of 0 and
-549.
+Changes when runs are grouped by another rule. ``results.run.identity`` defines an experiment: a digest decides, and a
+name only if the folder of an older hpn has no data for a digest. A median over two experiments describes neither:
+link-down on HPN and on single-ToR together would be "275 ms", the middle of 0 and 549.
 """
 
 from __future__ import annotations
@@ -21,30 +20,30 @@ from hpn.testbed.files.document import shorten
 
 
 class Across(StrEnum):
-    """What runs may differ in when it is asked for; the value is the word for ``--across``, and names a digest."""
+    """Differences between runs that can be requested; the value is the argument of ``--across``, and names a digest."""
 
     DRILL = "drill"
     FABRIC = "fabric"
     ENGINE = "engine"  # with its kernel and LAG datapath
     KERNEL = "kernel"
     SETTINGS = "settings"  # profile, traffic, marker, job, client
-    VERSION = "version"  # of hpn, with its commit: never needs asking, and is always told
+    VERSION = "version"  # of hpn, with its commit: may always differ, and is always shown
 
 
 _BRINGS: Mapping[Across, Collection[Across]] = {
     Across.DRILL: (Across.SETTINGS,),
     Across.ENGINE: (Across.KERNEL,),
 }
-"""What differs with something else: another drill has other settings, another engine its own kernel."""
+"""Implied differences: another drill has other settings, another engine its own kernel."""
 WITH_DIGEST = (Across.DRILL, Across.FABRIC, Across.SETTINGS)
 LEAST = 2
-"""Runs of each group that tell a difference; one has no spread."""
+"""Minimum runs of each group for a comparison; a single run has no spread."""
 _PARTS = ", "
 _LONGEST = 400
 _MOST_PARTS = 3
-"""Settings that a label tells; the table of groups has all."""
+"""Maximum settings in a label; the table of groups has all."""
 _COMMIT = 12
-"""Digits of a commit that are told."""
+"""Digits of a commit that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +55,14 @@ class Compared:
     metrics: DrillMetrics
     verdict: Verdict
     identity: Identity = UNKNOWN
-    name: str = ""  # of its group, where the command line gave one
+    name: str = ""  # of its group, if given on the command line
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of one experiment. ``runs`` are those that can be trusted; ``left_out`` the number of the others.
+    """Runs of one experiment. ``runs`` are those that can be trusted; ``left_out`` is the number of the others.
 
-    ``setting`` in words, as its first run has it; ``digests`` of what has one, ``told`` what they are of.
+    ``setting``: in words, from its first run. ``digests``: those known; ``told``: the settings behind them.
     """
 
     label: str
@@ -75,12 +74,12 @@ class Group:
 
     @property
     def by_name(self) -> Sequence[Across]:
-        """What only names say of it."""
+        """Settings that only names identify."""
         return [what for what in WITH_DIGEST if what not in self.digests]
 
     @property
     def words(self) -> Mapping[str, str]:
-        """What was asked, with all that a job or a client was run with: ``told`` leaves out what a policy has."""
+        """Settings, including all of a job or a client: ``told`` omits those of a policy."""
         if not self.runs:
             return self.told
         manifest = self.runs[0].manifest
@@ -90,21 +89,21 @@ class Group:
 
 
 def asked_otherwise(one: Group, other: Group) -> str:
-    """'job.queue_pairs: 1 | 8', with ';' between several; '' where nothing is known to differ."""
+    """Return the settings that differ: 'job.queue_pairs: 1 | 8', joined by ';'. '' if none is known."""
     if bool(one.told) is not bool(other.told):
         return ""
     return differences(one.words, other.words)
 
 
 def apart_in(groups: Sequence[Group]) -> Sequence[str]:
-    """Of the settings of each those parts that not all have."""
+    """Return for each group the parts of its settings that not all groups share."""
     parts = [_parts(group.setting) for group in groups]
     common = set.intersection(*map(set, parts))
     return [_PARTS.join(part for part in each if part not in common) for each in parts]
 
 
 def grouped(runs: Iterable[Compared], across: Collection[Across]) -> tuple[Group, ...]:
-    """Groups in the order of their first runs. InputError when they differ in what is not in ``across``."""
+    """Return groups in the order of their first runs. InputError if they differ in something not in ``across``."""
     found: dict[tuple[tuple[str, ...], str], list[Compared]] = {}
     for run in runs:
         setting, digests = _setting(run.manifest), _digests(run)
@@ -118,7 +117,7 @@ def grouped(runs: Iterable[Compared], across: Collection[Across]) -> tuple[Group
 
 
 def check_trusted(groups: Iterable[Group]) -> None:
-    """InputError for a group without a run that can be trusted: it has no figures."""
+    """Raise InputError for a group without a run that can be trusted, as it has no figures."""
     for group in groups:
         if not group.runs and group.left_out == 1:
             raise InputError(f"the only run of {group.label} cannot be trusted: it is inconclusive")
@@ -129,7 +128,7 @@ def check_trusted(groups: Iterable[Group]) -> None:
 
 
 def why_not(groups: Sequence[Group]) -> str:
-    """Why nothing can be said of a difference between groups; '' where something can."""
+    """Return why groups cannot be compared; '' if they can."""
     few = [f"{group.label} has {len(group.runs)}" for group in groups if len(group.runs) < LEAST]
     if len(groups) < LEAST:
         return "there is one group"
@@ -163,7 +162,7 @@ def _check(
 
 
 def _of_several_drills(drills: Iterable[str], firsts: Sequence[Compared], ways_out: str) -> str:
-    """Which drills there are, and the two ways on, in one line."""
+    """Return the drills, and the two possible fixes, in one line."""
     names = shorten(", ".join(drills), _LONGEST, quoted=False)
     folder = shorten(firsts[0].folder, _LONGEST, quoted=False)
     return (
@@ -180,7 +179,7 @@ def _group(label: str, runs: Sequence[Compared]) -> Group:
 
 
 def _named(firsts: Sequence[Compared], labels: Sequence[str]) -> Iterator[str]:
-    """The name that the command line gave, with what sets it apart from others of that name."""
+    """Yield the names from the command line, extended where several groups share a name."""
     names = [run.name for run in firsts]
     texts = [
         name if name and names.count(name) == 1 else " ".join(filter(None, (name, label)))
@@ -191,7 +190,7 @@ def _named(firsts: Sequence[Compared], labels: Sequence[str]) -> Iterator[str]:
 
 
 def _labels(firsts: Sequence[Compared], differ: Sequence[Across]) -> Iterator[str]:
-    """What sets each apart, in as few words as do: names, of settings parts that not all have, else single keys."""
+    """Yield the shortest labels that distinguish the groups: names, parts of settings, else single keys."""
     settings = [_setting(run.manifest) for run in firsts]
     brought = {each for what in differ for each in _BRINGS.get(what, ())}
     told = [what for what in differ if what not in brought]
@@ -213,7 +212,7 @@ def _labels(firsts: Sequence[Compared], differ: Sequence[Across]) -> Iterator[st
 
 
 def shortened(setting: str) -> str:
-    """The first settings of many, and how many more there are."""
+    """Return the first few settings, and the number of others."""
     return _PARTS.join(_few(setting.split(_PARTS)))
 
 
@@ -242,7 +241,7 @@ def _setting(manifest: Manifest) -> Mapping[Across, str]:
 
 
 def _digests(run: Compared) -> Mapping[Across, str]:
-    """Of what has one; what marks at switches, which ``auto`` leaves to the machine, is a setting beside its own."""
+    """Return the digests; the marker, which ``auto`` leaves to the machine, is added to that of the settings."""
     found = {what: run.identity.digests[what] for what in WITH_DIGEST if what in run.identity.digests}
     if Across.SETTINGS in found and run.manifest.marker:
         found[Across.SETTINGS] += f" {run.manifest.marker}"
@@ -250,6 +249,6 @@ def _digests(run: Compared) -> Mapping[Across, str]:
 
 
 def version_of(manifest: Manifest) -> str:
-    """'0.1.0 796fe22c1d2a-dirty': every commit is another version; files that differed from it are one more."""
+    """Return the version: '0.1.0 796fe22c1d2a-dirty'. Every commit is another version; so are uncommitted changes."""
     commit, dash, changed = manifest.commit.partition("-")
     return " ".join(filter(None, (manifest.versions.get("hpn", ""), f"{commit[:_COMMIT]}{dash}{changed}")))

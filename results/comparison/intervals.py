@@ -1,8 +1,8 @@
-"""What a difference of two groups of runs may be: BCa bootstrap intervals of medians and means. Pure. Imports numpy.
+"""Intervals of the difference between two groups of runs: BCa bootstrap of medians and means. Pure. Imports numpy.
 
-Changes when another statistic is estimated. The interval is bias-corrected and accelerated (Efron 1987), of 10,000
-seeded draws, so the same every time. A value is a span: of a lower bound it has no upper end. A statistic is then
-taken of the least and of the most that all values may be, and what it may be lies between.
+Changes when another statistic is estimated. The interval is bias-corrected and accelerated (Efron 1987), with 10,000
+draws from a fixed seed, so it is repeatable. A value is a span; that of a lower bound has no upper end. Statistics are
+computed for the minimum and the maximum of all values, and the result is the range between them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _AT_ONCE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All that something may be; both ends are equal where it is known, and infinite where it has none."""
+    """Range of possible values; the ends are equal if the value is known, and infinite if there is no bound."""
 
     low: float
     high: float
 
     @property
     def known(self) -> bool:
-        """Whether it is one finite number."""
+        """True if it is one finite number."""
         return self.low == self.high and math.isfinite(self.low)
 
 
 def median(values: Numbers) -> Numbers:
-    """The middle one over the last axis, or the mean of the middle two; infinite values are values like others."""
+    """Return the median over the last axis, or the mean of the middle two; infinite values are allowed."""
     ordered = np.sort(values, axis=-1)
     size = values.shape[-1]
     middle: Numbers = (ordered[..., (size - 1) // 2] + ordered[..., size // 2]) / 2
@@ -45,7 +45,7 @@ def median(values: Numbers) -> Numbers:
 
 
 def mean(values: Numbers) -> Numbers:
-    """The arithmetic mean over the last axis."""
+    """Return the arithmetic mean over the last axis."""
     average: Numbers = values.mean(axis=-1)
     return average
 
@@ -55,30 +55,30 @@ Over = Callable[[Numbers], Numbers]
 
 
 def paired(first: Sequence[Span], other: Sequence[Span]) -> list[Span]:
-    """The difference of each pair, other less first."""
+    """Return the difference of each pair, other minus first."""
     return [Span(two.low - one.high, two.high - one.low) for one, two in zip(first, other, strict=True)]
 
 
 def statistic_of(pairs: Sequence[Span], over: Over) -> Span:
-    """The statistic of differences of pairs."""
+    """Return the statistic of the differences of pairs."""
     ends = _ends(pairs)
     return Span(float(over(ends.low)), float(over(ends.high)))
 
 
 def difference_of(first: Sequence[Span], other: Sequence[Span], over: Over) -> Span:
-    """The statistic of the other group less that of the first."""
+    """Return the statistic of the other group minus that of the first."""
     one, two = _ends(first), _ends(other)
     return Span(float(over(two.low) - over(one.high)), float(over(two.high) - over(one.low)))
 
 
 def interval_of_pairs(pairs: Sequence[Span], over: Over) -> Span:
-    """The 95 % interval of the statistic of differences of pairs."""
+    """Return the 95 % interval of the statistic of differences of pairs."""
     ends = _ends(pairs)
     return _between(lambda high: bca((ends.high if high else ends.low,), over), pairs)
 
 
 def interval_of_groups(first: Sequence[Span], other: Sequence[Span], over: Over) -> Span:
-    """The 95 % interval of the difference of the statistic of two groups."""
+    """Return the 95 % interval of the difference of the statistic of two groups."""
     one, two = _ends(first), _ends(other)
 
     def at(high: bool) -> Span:
@@ -88,13 +88,13 @@ def interval_of_groups(first: Sequence[Span], other: Sequence[Span], over: Over)
 
 
 def is_degenerate(samples: Sequence[Sequence[Span]]) -> bool:
-    """Whether more than half of each sample is one value: no draw moves its median much, and BCa is not defined."""
+    """Return True if one value makes up more than half of each sample: BCa of the median is then undefined."""
     known = all(each.known for of in samples for each in of)
     return known and all(max(Counter(of).values()) > len(of) / 2 for of in samples)
 
 
 def bca(samples: Sequence[Numbers], over: Over, resamples: int = RESAMPLES) -> Span:
-    """The interval of a statistic of one sample, or of that of the second less that of the first."""
+    """Return the interval of a statistic of one sample, or of that of the second minus that of the first."""
     drawn, theta = np.sort(_drawn(samples, over, resamples)), float(_differ([over(each) for each in samples]))
     below = (np.mean(drawn < theta) + np.mean(drawn <= theta)) / 2
     least = 0.5 / resamples
@@ -124,7 +124,7 @@ def _differ(of: Sequence[Numbers]) -> Numbers:
 
 
 def _acceleration(samples: Sequence[Numbers], over: Over) -> float:
-    """From leaving each value out once; 0, which leaves the bias corrected, where that tells nothing."""
+    """Return the acceleration from leaving out each value once; 0, which only corrects the bias, if undefined."""
     moves = [_moves(each) * (1 if at or len(samples) == 1 else -1) for at, each in enumerate(map(_left(over), samples))]
     most = max(float(np.abs(each).max()) for each in moves)
     if not most or not math.isfinite(most):
@@ -135,7 +135,7 @@ def _acceleration(samples: Sequence[Numbers], over: Over) -> float:
 
 
 def _left(over: Over) -> Callable[[Numbers], Numbers]:
-    """The statistic of a sample without each of its values."""
+    """Return a function that gives the statistic of a sample without each of its values."""
 
     def left(sample: Numbers) -> Numbers:
         size = len(sample)
@@ -145,7 +145,7 @@ def _left(over: Over) -> Callable[[Numbers], Numbers]:
 
 
 def _moves(found: Numbers) -> Numbers:
-    """How far each value moves the statistic; infinite where that is not known."""
+    """Return each value's influence on the statistic; infinite if unknown."""
     if not np.isfinite(found).all():
         return np.full(len(found), math.inf)
     moved: Numbers = (len(found) - 1) * (found.mean() - found)
@@ -163,6 +163,6 @@ def _ends(of: Sequence[Span]) -> _Ends:
 
 
 def _between(at: Callable[[bool], Span], values: Sequence[Span]) -> Span:
-    """From the low end for the least that values may be to the high end for the most; one and the same if known."""
+    """Return the span from the low end for minimum values to the high end for maximum ones."""
     low = at(False)
     return low if all(each.known for each in values) else Span(low.low, at(True).high)

@@ -1,9 +1,8 @@
-"""What runs say of a difference between two groups: intervals, effect size, test, how many more would tell. Pure.
-Imports numpy.
+"""Evidence for a difference between two groups: intervals, effect size, test, runs needed. Pure. Imports numpy.
 
-Changes when a difference is told by another statistic. Runs are pairs where phase and seeds of each are unique in its
-group and all runs of the smaller group have a partner; else the groups are held against each other. Values that are
-bounds stay such: what then follows is a bound too, or not determined.
+Changes when a difference is assessed by another statistic. Runs form pairs if phase and seeds of each are unique in its
+group and all runs of the smaller group have a partner; otherwise the groups are compared. Values that are bounds remain
+bounds: results are then bounds too, or not determined.
 """
 
 from __future__ import annotations
@@ -43,13 +42,14 @@ Runs = Sequence[tuple[Compared, Value]]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the runs say of one figure of a group; a difference is the group's less the first group's.
+    """Evidence for one figure of a group; a difference is the group's value minus the first group's.
 
-    ``median``: of the differences where ``pairs`` is not 0, else the difference of the medians; ``mean`` alike. The
-    95 % intervals are None of fewer than LEAST_FOR_INTERVAL runs; that of the median is too where it is ``degenerate``.
-    ``p``: two-sided, None where not determined; ``holm`` is it among all figures that vary. ``more_runs`` of each group
-    would tell a difference of ``to_tell`` among them, a Hodges-Lehmann shift; above ``power.MOST_RUNS`` it is more.
-    ``also``: further figures that are the same numbers in all runs, as an edge's and an expectation's: one measurement.
+    ``median``: of the differences if ``pairs`` is not 0, else the difference of the medians; ``mean`` likewise. The 95
+    % intervals are None for fewer than LEAST_FOR_INTERVAL runs; that of the median also if it is ``degenerate``. ``p``:
+    two-sided, None if not determined; ``holm``: the same, corrected for all figures that vary. ``more_runs`` of each
+    group would show a Hodges-Lehmann shift of ``to_tell`` among them; a value above ``power.MOST_RUNS`` means more than
+    that. ``also``: further figures with the same numbers in all runs, such as an edge's and an expectation's: one
+    measurement.
     """
 
     key: Key
@@ -72,30 +72,30 @@ class Evidence:
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Every figure that it is of."""
+        """Figures that this evidence covers."""
         return self.key, *self.also
 
     @property
     def significant(self) -> bool:
-        """Whether its test tells a difference, at 5 % among all figures that vary."""
+        """True if its test shows a difference, at 5 % corrected for all figures that vary."""
         return self.holm is not None and self.holm < SIGNIFICANT
 
     @property
     def differs(self) -> bool:
-        """Whether test and interval both tell a difference; of runs without an interval its median has to."""
+        """True if test and interval both show a difference; without an interval the median must."""
         ends = self.median_interval or self.median
         return self.significant and not ends.low <= 0 <= ends.high
 
     @property
     def is_worse(self) -> bool:
-        """Whether the other group is the worse one, where they differ."""
+        """True if the other group is the worse one, where they differ."""
         return (self.median.low > 0) is self.key.more_is_worse
 
 
 def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evidence, ...]:
-    """Of every figure that two runs of the first group and two of another have; nothing where ``why_not`` says why.
+    """Return the evidence for every figure with two runs in the first and in another group; nothing if ``why_not``.
 
-    ``to_tell``: the difference whose number of runs is asked for, in the figure's unit; None: the one that was seen.
+    ``to_tell``: the difference for which the number of runs is computed, in the figure's unit; None: the one measured.
     """
     if why_not(groups):
         return ()
@@ -115,7 +115,7 @@ def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evid
 
 
 def _once(told: Mapping[Key, tuple[Runs, Runs]]) -> tuple[Mapping[Key, tuple[Runs, Runs]], Mapping[Key, list[Key]]]:
-    """Figures that are the same numbers in all runs are one, the first; beside it the others of each."""
+    """Return the distinct figures, and for each the others with the same numbers in all runs."""
     first: dict[object, Key] = {}
     also: dict[Key, list[Key]] = {}
     for key, of in told.items():
@@ -127,7 +127,7 @@ def _once(told: Mapping[Key, tuple[Runs, Runs]]) -> tuple[Mapping[Key, tuple[Run
 
 
 def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
-    """What the runs say of one figure by itself."""
+    """Return the evidence for one figure by itself."""
     one, two = _spans(first), _spans(other)
     pairs = _pairs(first, other)
     degenerate = is_degenerate([pairs] if pairs else [one, two])
@@ -147,7 +147,7 @@ def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
 
 
 def _with_more(found: Evidence, first: Runs, other: Runs, to_tell: float | None, figures: int) -> Evidence:
-    """Nothing of bounds, whose spread is not known, nor of no difference."""
+    """Return the evidence with the number of runs needed; unchanged for bounds, whose spread is unknown, and for 0."""
     one, two, pairs = _spans(first), _spans(other), _pairs(first, other)
     if not all(each.known for each in (*one, *two)):
         return found
@@ -164,7 +164,7 @@ def _with_more(found: Evidence, first: Runs, other: Runs, to_tell: float | None,
 
 
 def _among(found: Sequence[Evidence], runs: Sequence[tuple[Runs, Runs]]) -> list[Evidence]:
-    """With Holm's correction. A figure that is the same in all runs could not have differed: it is none of them."""
+    """Return the evidence with Holm's correction. A figure that is the same in all runs is not counted as a test."""
     tested = [each.p is not None and _varies(*of) for each, of in zip(found, runs, strict=True)]
     chances = [each.p for each, is_one in zip(found, tested, strict=True) if is_one and each.p is not None]
     corrected = iter(holm(chances))
@@ -188,14 +188,14 @@ def _by_key(group: Group) -> Mapping[Key, Runs]:
 
 
 def _span(value: Value) -> Span:
-    """What was measured; at least that, of what never came back, and of 0 at most what would not have been seen."""
+    """Return the possible values: above a lower bound, or, for 0, up to the resolution."""
     if value.open_ended:
         return Span(value.measured, math.inf)
     return Span(value.measured, value.measured or value.high)
 
 
 def _pairs(first: Runs, other: Runs) -> list[Span]:
-    """The differences of pairs; empty where runs are none, as those of other faults or on another fabric."""
+    """Return the differences of pairs; empty if runs cannot be paired, as with other faults or another fabric."""
     if not _of_one_course(first[0][0], other[0][0]):
         return []
     one, two = ({_partner(run): _span(value) for run, value in of} for of in (first, other))
@@ -206,9 +206,10 @@ def _pairs(first: Runs, other: Runs) -> list[Span]:
 
 
 def _of_one_course(one: Compared, other: Compared) -> bool:
-    """Whether a phase and seeds mean the same to both: timers and policies of a fabric may differ, nothing else of it.
+    """Return True if a phase and seeds mean the same for both.
 
-    Digests and keys tell; names where folders do not have them.
+    Timers and policies of the fabric may differ, nothing else of it. Digests and keys decide; names if folders lack
+    them.
     """
     drills = [each.identity.digests.get(DRILL, "") for each in (one, other)]
     if not all(drills):

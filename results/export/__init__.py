@@ -1,1 +1,1 @@
-"""A run in the formats of other programs: a trace for Perfetto, captured control frames for Wireshark."""
+"""A run in third-party formats: a trace for Perfetto, captured control frames for Wireshark."""

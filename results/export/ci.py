@@ -1,7 +1,7 @@
-"""What a suite of runs adds up to: the verdict of each drill, exit code, one JUnit report, one summary. Pure.
+"""Result of a suite of runs: the verdict of each drill, exit code, one JUnit report, one summary. Pure.
 
-Changes when a CI system should be told something else. ``results.judge.repeats.together`` judges repeats,
-``results.comparison.gate`` what was kept of earlier runs.
+Changes when a CI system should receive something else. ``results.judge.repeats.together`` judges repeats,
+``results.comparison.gate`` compares with baselines.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ CANNOT_RUN = "error"
 NO_WORSE = "no figure is worse than its baseline"
 _REFUSED = 2
 _LONGEST_WHY = 120
-"""Of a row for the terminal, which has told each run's reason before; reports have all of it."""
+"""Maximum length of a reason in the terminal's table; it was printed before, and reports have all of it."""
 _OF_RUNS = {0: "pass", 1: "fail", 3: CANNOT_RUN, 4: "inconclusive"}
 _ANSWERS = _OF_RUNS | {_REFUSED: "refused"}
 _HEADLINE = _ANSWERS | {_REFUSED: "a baseline is refused", 3: "could not run everything"}
 _WORST_FIRST = (1, _REFUSED, 3, 4)
-"""A failed drill outweighs one that could not be judged or run, which outweighs an inconclusive one (DESIGN rule 8)."""
+"""A failed drill outweighs one without a verdict, which outweighs an inconclusive one (DESIGN rule 8)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CiRun:
-    """One run of a suite: judged, or with the error that kept it from being so. ``folder`` is relative to the suite's.
+    """One run of a suite: with its verdict, or with the error that prevented one.
 
-    ``exit_code`` is a verdict's, or that of the error.
+    ``folder`` is relative to the suite's. ``exit_code`` is the verdict's, or that of the error.
     """
 
     drill: str
@@ -52,23 +52,26 @@ class CiRun:
     judged: Judged | None
     error: str = ""
     exit_code: int = 0
-    log: str = ""  # the file with what it printed, where there is one
+    log: str = ""  # file with its output, if any
 
     @property
     def title(self) -> str:
-        """'link-down on qemu #2'."""
+        """Title: 'link-down on qemu #2'."""
         return f"{self.drill} on {self.engine}" + (f" #{self.repeat}" if self.repeats > 1 else "")
 
     @property
     def answer(self) -> str:
-        """'pass', 'fail', 'inconclusive' or 'error'. A run that could say nothing from the start is no error."""
+        """Outcome: 'pass', 'fail', 'inconclusive' or 'error'.
+
+        A run that was inconclusive from the start is no error.
+        """
         if self.judged is not None:
             return self.judged.verdict.outcome.value
         return Outcome.INCONCLUSIVE.value if self.exit_code == Outcome.INCONCLUSIVE.exit_code else CANNOT_RUN
 
     @property
     def reason(self) -> str:
-        """Why it is not a pass, in one line; '' for a pass."""
+        """Reason why it is not a pass, in one line; '' for a pass."""
         if self.judged is not None:
             return why(self.judged.verdict)
         return self.error.splitlines()[0] if self.error else "it ended without a verdict"
@@ -76,9 +79,9 @@ class CiRun:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """All runs of one drill on one engine. ``together``: its repeats judged as one, None when it has but one run.
+    """Runs of one drill on one engine. ``together``: the verdict over its repeats, None if it has only one run.
 
-    ``gate``: what came of its baseline, None where none was asked for.
+    ``gate``: the outcome of its baseline, None if none was requested.
     """
 
     runs: tuple[CiRun, ...]
@@ -92,34 +95,34 @@ class Repeats:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """One per run, in the order of their repeats."""
+        """Outcomes of the runs, in the order of their repeats."""
         return tuple(run.answer for run in self.runs)
 
     @property
     def own_exit_code(self) -> int:
-        """As ``hpn drill run``: 1 for a fail, else 3 when a run could not be made, else 4 or 0. No baseline matters."""
+        """Exit code without the baseline: 1 for a fail, else 3 if a run could not be made, else 4 or 0."""
         if self.together is None:
             return _worst(map(_of_run, self.runs))
         return _worst([self.together.outcome.exit_code, *(_of_run(run) for run in self.runs if run.judged is None)])
 
     @property
     def exit_code(self) -> int:
-        """The same, and 1 where a figure is worse than its baseline, 2 where that is of another experiment."""
+        """Exit code with the baseline: 1 also if a figure is worse, 2 if the baseline is of another experiment."""
         return _worst([self.own_exit_code, self.gate.exit_code if self.gate is not None else 0])
 
     @property
     def answer(self) -> str:
-        """'pass', 'fail', 'refused', 'inconclusive' or 'error'."""
+        """Outcome: 'pass', 'fail', 'refused', 'inconclusive' or 'error'."""
         return _ANSWERS[self.exit_code]
 
     @property
     def unstable(self) -> bool:
-        """Whether some repeats pass and some fail."""
+        """True if some repeats pass and some fail."""
         return self.together is not None and self.together.unstable
 
     @property
     def reason(self) -> str:
-        """Why it is not a pass: its own limits or why one of its runs is none, then its baseline."""
+        """Reason why it is not a pass: its own limits or the failure of one of its runs, then its baseline."""
         said = why(self.together.verdict) if self.together is not None else ""
         said = said or next((run.reason for run in self.runs if run.reason), "")
         held = f"against its baseline {self.gate.reason}" if self.gate is not None and self.gate.reason else ""
@@ -127,7 +130,7 @@ class Repeats:
 
     @property
     def title(self) -> str:
-        """'link-down on qemu'."""
+        """Title: 'link-down on qemu'."""
         return f"{self.runs[0].drill} on {self.runs[0].engine}"
 
 
@@ -151,7 +154,7 @@ def _together(group: Repeats) -> Repeats:
 
 
 def exit_code(groups: Iterable[Repeats]) -> int:
-    """1 when any drill failed, else 2 when a baseline is refused, 3 when a run could not be made, 4, or 0."""
+    """Return 1 if any drill failed, else 2 if a baseline is refused, 3 if a run could not be made, 4, or 0."""
     return _worst(group.exit_code for group in groups)
 
 
@@ -165,9 +168,9 @@ def _of_run(run: CiRun) -> int:
 
 
 def ci_junit(suite: str, groups: Sequence[Repeats], unused: Sequence[str] = ()) -> str:
-    """One report: a test suite per run, and one per repeated drill with the verdict over its repeats.
+    """Return one report: a test suite per run, and one per repeated drill with the verdict over its repeats.
 
-    ``unused``: a line for each baseline that is of no drill, each a case that is skipped.
+    ``unused``: a line for each baseline that matches no drill; each becomes a skipped case.
     """
     suites: list[Suite] = []
     for group in groups:
@@ -200,7 +203,7 @@ def _run_suite(run: CiRun) -> Suite:
 
 
 class Refusal(NamedTuple):
-    """Why nothing was run: the names of its suite and case in a report, and the headline of its summary."""
+    """Reason why nothing was run: the names of its suite and case in a report, and the headline of its summary."""
 
     suite: str
     case: str
@@ -213,19 +216,19 @@ OF_FILES = Refusal("files", "the files have no mistakes", "files have mistakes",
 
 
 def refused_junit(name: str, problems: Sequence[str], of: Refusal) -> str:
-    """The report of what was not run."""
+    """Return the report of a refused suite."""
     case = Case(of.case, of.kind, Status.ERROR, "\n".join(problems), of.kind)
     return report(name, [Suite(of.suite, [case], {})])
 
 
 def refused_summary(name: str, problems: Sequence[str], of: Refusal) -> str:
-    """The same as Markdown."""
+    """Return the same as Markdown."""
     lines = (f"# {cell(name)}: {of.headline}, nothing was run", "", *(f"* {cell(each)}" for each in problems))
     return "\n".join(lines) + "\n"
 
 
 def _gate_suite(group: Repeats, gate: Gate) -> Suite:
-    """One case: red with every figure that is worse, or with why the baseline is refused; skipped where none is."""
+    """Return one case: a failure with worse figures, an error with a refusal, or skipped without a comparison."""
     said, classname = "\n".join(gate.lines), f"{_classname(group.runs[0])}.baseline"
     status = {1: Status.FAILURE, _REFUSED: Status.ERROR}.get(gate.exit_code, Status.PASS)
     if gate.held is None and status is Status.PASS:
@@ -235,12 +238,12 @@ def _gate_suite(group: Repeats, gate: Gate) -> Suite:
 
 
 def gate_lines(groups: Iterable[Repeats]) -> list[str]:
-    """What came of every baseline, a line for each thing there is to say."""
+    """Return the results of every baseline, line by line."""
     return [f"{group.title}: {line}" for group in groups if group.gate is not None for line in group.gate.lines]
 
 
 def ci_table(suite: str, groups: Sequence[Repeats]) -> Table:
-    """The summary for the terminal."""
+    """Return the summary for the terminal."""
     cut = ((*row[:-1], _beginning(row[-1])) for row in map(_row, groups))
     return table(f"suite {suite}", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), cut, keys=2)
 
@@ -250,7 +253,7 @@ def _beginning(told: str) -> str:
 
 
 def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
-    """The summary as data: the answer, and for each drill and engine its own with all its runs."""
+    """Return the summary as data: the outcome, and for each drill and engine its own with all its runs."""
     found = [
         {
             "drill": group.runs[0].drill,
@@ -268,9 +271,9 @@ def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
 
 
 def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0, unused: Sequence[str] = ()) -> str:
-    """The summary as Markdown, for a file or a CI system's job page. ``wanted``: how many runs were asked for.
+    """Return the summary as Markdown, for a file or a CI system's job page. ``wanted``: number of runs requested.
 
-    ``unused``: a line for each baseline that is of no drill.
+    ``unused``: a line for each baseline that matches no drill.
     """
     runs = [run for group in groups for run in group.runs]
     headline = f"{_HEADLINE[exit_code(groups)]}, {many(len(runs), 'run')}"

@@ -1,6 +1,6 @@
-"""hpn as a reference in a paper: BibTeX and CSL-JSON, with what made the runs that are told of. Pure.
+"""Citation of hpn in a paper: BibTeX and CSL-JSON, with the provenance of the runs cited. Pure.
 
-Changes when a reference has to say something more. CITATION.cff says the same of hpn, and a test holds it against this.
+Changes when a reference has to say something more. CITATION.cff has the same data about hpn, and a test compares them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.results.run.identity import DRILL, experiment_of, identity_in, sets_apa
 from hpn.results.text.printable import printable
 
 AUTHORS = "The hpn authors"
-"""As REUSE.toml has them."""
+"""Authors, as in REUSE.toml."""
 _LONGEST = 80
 _YEAR = re.compile(r"[0-9]{4}(?=-)")
 _TEX = {
@@ -29,7 +29,7 @@ _TEX = {
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What a reference says; all but title and version may be ''."""
+    """Content of a reference; all but title and version may be ''."""
 
     title: str
     version: str
@@ -40,7 +40,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What made a run: '' where its folder does not say."""
+    """Provenance of a run: '' where its folder lacks it."""
 
     drill: str
     fabric: str
@@ -51,12 +51,12 @@ class Made:
     digests: tuple[tuple[str, str], ...]  # of fabric, drill and settings, by name
     phase: int = 1  # as ``hpn drill run --phase`` takes it: seeds are drawn from it too
     year: str = field(default="", compare=False)
-    told: Mapping[str, str] = field(default_factory=dict, compare=False)  # what the digest is of
+    told: Mapping[str, str] = field(default_factory=dict, compare=False)  # settings behind the digest
 
     def text(self, phases: Sequence[int], apart: str = "") -> str:
-        """In one sentence without a full stop, on one line; ``phases``: of all runs that are told alike.
+        """Return one sentence without a full stop, on one line; ``phases``: those of all runs with equal provenance.
 
-        ``apart``: the keys that set these runs apart from others that are cited with them.
+        ``apart``: the keys that distinguish these runs from others that are cited with them.
         """
         version, commit, engine, kernel, digest = (
             _name(each) or "unknown"
@@ -72,7 +72,7 @@ class Made:
 
 
 def made_by(run: RunFolder) -> Made:
-    """What made a run. InputError where its manifest is damaged."""
+    """Return the provenance of a run. InputError if its manifest is damaged."""
     manifest = run.manifest()
     identity = identity_in(run, manifest)
     return Made(
@@ -90,7 +90,7 @@ def made_by(run: RunFolder) -> Made:
 
 
 def citation(summary: str, version: str, licence: str, runs: Sequence[Made] = ()) -> Citation:
-    """Of hpn by what its package says; with ``runs`` of the versions that made them, and what each was made by."""
+    """Return the citation of hpn from its package data; with ``runs``, by their versions and with their provenance."""
     versions = sorted({_name(run.version) for run in runs if run.version}) or [version]
     alike: dict[Made, list[int]] = {}
     for run in runs:
@@ -101,7 +101,7 @@ def citation(summary: str, version: str, licence: str, runs: Sequence[Made] = ()
 
 
 def bibtex(cited: Citation) -> str:
-    """As an entry of BibTeX; names are escaped for TeX."""
+    """Return a BibTeX entry; names are escaped for TeX."""
     fields = {"author": AUTHORS, "title": cited.title, "year": cited.year}
     fields |= {"version": cited.version, "license": cited.license}
     whole = {"author", "title"}  # in braces of their own: one name, and capitals as they are
@@ -114,7 +114,7 @@ def bibtex(cited: Citation) -> str:
 
 
 def csl(cited: Citation) -> dict[str, object]:
-    """As an item of CSL-JSON, which has no field for a licence."""
+    """Return an item of CSL-JSON, which has no field for a licence."""
     found: dict[str, object] = {
         "id": "hpn",
         "type": "software",
@@ -128,7 +128,7 @@ def csl(cited: Citation) -> dict[str, object]:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """'1 to 10', '1, 3 to 5'; ``numbers`` in order."""
+    """Return ranges: '1 to 10', '1, 3 to 5'; ``numbers`` in order."""
     found: list[list[int]] = []
     for number in dict.fromkeys(numbers):
         if found and number == found[-1][-1] + 1:

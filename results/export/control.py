@@ -1,6 +1,6 @@
-"""Control frames around the faults of a run as one capture for Wireshark, the faults as comments of packets. Pure.
+"""Control frames around a run's faults as one capture for Wireshark, with faults as packet comments. Pure.
 
-Changes when another protocol runs in the lab, or a fault is told otherwise. Takes what the run captured
+Changes when another protocol runs in the lab, or a fault is described in another way. The input is the run's captures
 (``captures/*.pcapng``, the drill's ``capture`` key); stamps stay CLOCK_MONOTONIC, as in the run's timeline.
 """
 
@@ -38,7 +38,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A capture, and what of the run's is not in it, in one line each."""
+    """A capture, and the parts of the run's that it lacks, one line each."""
 
     file: bytes
     frames: int
@@ -48,16 +48,17 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What is to be said of a moment."""
+    """A note about a time."""
 
     at_ns: int
     text: str
 
 
 def control_frames(run: Run) -> Exported:
-    """The run's captures as one file. InputError without captures, or without any frame in them.
+    """Return the run's captures as one file. InputError without captures, or without any frame in them.
 
-    A fault is told at the nearest frame of any kind, which is kept for it: at a cut there may be no control frame near.
+    The nearest frame of any kind is retained and gets the fault as a comment, since control frames may be far from a
+    cut.
     """
     paths = _captures(run.path)
     gaps: list[str] = []
@@ -96,9 +97,9 @@ def _captures(folder: Path) -> list[Path]:
 
 
 def _read(path: Path, folder: Path, interfaces: dict[str, Interface], frames: list[Frame]) -> int:
-    """Take in the frames of one file, and say how many are not in it for want of time.
+    """Read the frames of one file, and return the number that the capture dropped.
 
-    An interface is one by its name, in whichever file. ValueError when the file is not whole.
+    An interface is identified by its name, in any file. ValueError if the file is truncated.
     """
     numbers: list[int] = []
     names = list(interfaces)
@@ -117,7 +118,7 @@ def _read(path: Path, folder: Path, interfaces: dict[str, Interface], frames: li
 
 
 def is_control(frame: bytes) -> bool:
-    """Whether a frame is of LACP, ARP, path control, BGP, BFD, a stack, or ICMP; RoCE and what programs send is not."""
+    """Return True for frames of LACP, ARP, path control, BGP, BFD, a stack, or ICMP; not for RoCE or clients."""
     kind = int.from_bytes(frame[12:14], "big")
     if kind != _IPV4 or len(frame) < _ETHERNET_BYTES + _LEAST_IPV4_BYTES:
         return kind in _CONTROL_ETHERTYPES
@@ -130,7 +131,7 @@ def is_control(frame: bytes) -> bool:
 
 
 def _notes(run: Run) -> tuple[list[_Note], tuple[str, ...]]:
-    """A note for each edge of a fault, and what keeps them from being known."""
+    """Return a note for each edge of a fault, and the reasons if none is known."""
     if run.metrics is not None:
         return [_of_edge(result.edge, run.drill) for result in run.metrics.edges], ()
     events = [event for event in run.events or () if event.kind is EventKind.FAULT and event.what in _DONE]
@@ -149,7 +150,7 @@ def _of_edge(edge: Edge, drill: AskedDrill | None) -> _Note:
 
 
 def _comments(frames: Sequence[Frame], notes: Iterable[_Note]) -> dict[int, list[str]]:
-    """The notes by the frame that is nearest in time."""
+    """Return the notes by the frame that is nearest in time."""
     times = [frame.at_ns for frame in frames]
     found: dict[int, list[str]] = {}
     for note in notes:

@@ -1,10 +1,10 @@
-"""JUnit of drills, for CI: one test suite per run, one test case per expectation, and one for the measurement itself.
+"""JUnit of drills, for CI: a test suite per run, a test case per expectation, and one for the measurement itself.
 
 Changes when the mapping to JUnit changes. A broken expectation is a failure. Inconclusive is ``skipped``, not
-``error``: the drill said nothing about the network, and CI systems show skipped tests apart without blaming the
-change; the exit code 4 is there for those who want to gate on it. When the run as a whole cannot be trusted, every
-case is skipped, whatever its figures say (DESIGN rule 8). Repeats have class names of their own: CI systems take two
-cases of one class and name for one.
+``error``: the drill says nothing about the network, and CI systems list skipped tests separately without blaming the
+change. Users who want to gate on it have exit code 4. If the complete run cannot be trusted, every case is skipped,
+whatever its figures say (DESIGN rule 8). Repeats have class names of their own, as CI systems merge cases of equal
+class and name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STATUS = {Outcome.PASS: Status.PASS, Outcome.FAIL: Status.FAILURE, Outcome.INCO
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One run with its verdict. ``files``: what a report attaches, with paths as CI systems find them."""
+    """One run with its verdict. ``files``: attachments of a report, with paths that CI systems can open."""
 
     manifest: Manifest
     verdict: Verdict
@@ -41,9 +41,9 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Unmade:
-    """A run that could not be made, and why; ``noisy`` when it could but could say nothing, which is no error.
+    """A run that could not be made, and the reason; ``noisy`` if it was inconclusive, which is no error.
 
-    ``repeat`` is 0 when there is only one.
+    ``repeat`` is 0 if there is only one.
     """
 
     drill: str
@@ -55,43 +55,43 @@ class Unmade:
 
     @property
     def answer(self) -> str:
-        """'error' or 'inconclusive'."""
+        """Outcome: 'error' or 'inconclusive'."""
         return Outcome.INCONCLUSIVE.value if self.noisy else "error"
 
 
 def judged(run: RunFolder, *more: Path) -> Judged:
-    """A run as its folder has it, and its files; ``more`` come before them."""
+    """Return a run from its folder, with its files; ``more`` come before them."""
     paths = (*more, *(run.path / name for name in _ATTACHED))
     return Judged(run.manifest(), run.verdict(), tuple(str(path) for path in paths if os.path.isfile(path)))
 
 
 def check_place(path: Path, option: str = "--junit") -> None:
-    """InputError when no report could be written to ``path``: to be known before the drills run, not after."""
+    """Raise InputError if no report can be written to ``path``, so that users learn it before the drills run."""
     if not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
         raise InputError(f"cannot write a report to {path}; choose another {option}, in a folder that exists")
 
 
 def junit_xml(runs: Iterable[Judged], repeated: Iterable[Repeated] = (), unmade: Iterable[Unmade] = ()) -> str:
-    """The whole report as text; ``repeated`` adds a suite for each drill judged over its repeats."""
+    """Return the complete report as text; ``repeated`` adds a suite for each drill judged over its repeats."""
     suites = [run_suite(run, *_named(run.manifest.drill, run.manifest.repeat)) for run in runs]
     suites += [unmade_suite(run, *_named(run.drill, run.repeat)) for run in unmade]
     return report("hpn", [*suites, *(repeats_suite(found, f"{found.drill}.all-runs") for found in repeated)])
 
 
 def _named(drill: str, repeat: int) -> tuple[str, str]:
-    """The title of a run's suite, and the class of its cases."""
+    """Return the title of a run's suite, and the class of its cases."""
     return (f"{drill} #{repeat}", f"{drill}.run-{repeat}") if repeat else (drill, drill)
 
 
 def unmade_suite(run: Unmade, title: str, classname: str, more: Mapping[str, str] | None = None) -> Suite:
-    """The suite of a run that there is none of: an error, or skipped where it is inconclusive."""
+    """Return the suite of a run that was not made: an error, or skipped if it is inconclusive."""
     status, said = (Status.SKIPPED, _inconclusive((run.said,))) if run.noisy else (Status.ERROR, run.said)
     case = Case("the drill runs", classname, status, said, "machine", time_s=run.wall_s, attachments=run.files)
     return Suite(title, [case], more or {}, time_s=run.wall_s)
 
 
 def run_suite(run: Judged, title: str, classname: str, more: Mapping[str, str] | None = None) -> Suite:
-    """The suite of one run; ``more`` are further properties."""
+    """Return the suite of one run; ``more`` are further properties."""
     manifest, verdict = run.manifest, run.verdict
     trusted = Case(
         TRUSTED,
@@ -110,7 +110,7 @@ def run_suite(run: Judged, title: str, classname: str, more: Mapping[str, str] |
 
 
 def repeats_suite(found: Repeated, classname: str) -> Suite:
-    """One case per expectation over all runs, and one for their agreement; a flip is told but no failure by itself."""
+    """Return one case per expectation over all runs, and one for their agreement; a flip is skipped, not failed."""
     properties = {
         "verdict": found.outcome.value,
         "answers": ", ".join(found.answers),

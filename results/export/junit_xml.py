@@ -1,9 +1,9 @@
-"""A JUnit report as text: what junit-10.xsd of Jenkins' xunit plugin takes, and GitLab shows. Pure.
+"""JUnit report as text, valid for junit-10.xsd of Jenkins' xunit plugin and for GitLab. Pure.
 
-Changes when a reader of such reports wants something else. Times are seconds with three decimals. What a case has to
-say is the content of its failure, error or skipped, as GitLab shows that and no attribute; ``message`` has its
-beginning, as others show that. A file is attached by a line of system-out, '[[ATTACHMENT|path]]': so do GitLab, which
-looks from the project's folder, and the junit-attachments plugin of Jenkins.
+Changes when a reader of such reports needs something else. Times are seconds with three decimals. A case's text is the
+content of its failure, error or skipped element, as GitLab shows only that. The ``message`` attribute has its
+beginning, for other readers. A line '[[ATTACHMENT|path]]' in system-out attaches a file. GitLab, which looks in the
+project's folder, and the junit-attachments plugin of Jenkins support that.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from xml.etree import ElementTree
 from hpn.results.text.fitting import shortened
 from hpn.results.text.xml import possible
 
-_MOST = 20_000  # characters of any text: reports of CI systems have limits, 30 MB a file in GitLab
+_MOST = 20_000  # maximum characters of a text: CI systems limit reports, GitLab to 30 MB a file
 _MESSAGE = 500
 
 
 class Status(StrEnum):
-    """How a case ended; but for a pass it is the name of the element that says so."""
+    """Status of a case; except for a pass it is the name of the XML element."""
 
     PASS = "pass"
     FAILURE = "failure"
@@ -31,7 +31,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A test case. ``said``: why it is no pass; ``kind``: the sort of failure; ``out``: what it printed."""
+    """A test case. ``said``: why it is no pass; ``kind``: the type of failure; ``out``: its output."""
 
     name: str
     classname: str
@@ -45,7 +45,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A test suite. ``timestamp``: when it began, ISO 8601, '' where nobody knows."""
+    """A test suite. ``timestamp``: its start, ISO 8601, '' if unknown."""
 
     name: str
     cases: Sequence[Case]
@@ -55,7 +55,7 @@ class Suite:
 
 
 def report(name: str, suites: Iterable[Suite]) -> str:
-    """The whole report. Suites and cases whose names would hide each other get numbers."""
+    """Return the complete report. Suites and cases with equal names get numbers."""
     root = ElementTree.Element("testsuites", {"name": _clean(name)})
     seen: dict[tuple[str, ...], int] = {}
     found = [(suite, _numbered(seen, suite.name)) for suite in suites]
@@ -96,7 +96,7 @@ def _case(case: Case, seen: dict[tuple[str, ...], int]) -> ElementTree.Element:
 
 
 def _total(element: ElementTree.Element, time_s: float) -> None:
-    """Counts of the cases below, which ``testsuites`` has too."""
+    """Set the counts of the cases below, as ``testsuites`` has them too."""
     element.set("tests", str(len(list(element.iter("testcase")))))
     for name, tag in (("failures", "failure"), ("errors", "error")):
         element.set(name, str(len(list(element.iter(tag)))))
@@ -104,7 +104,7 @@ def _total(element: ElementTree.Element, time_s: float) -> None:
 
 
 def _numbered(seen: dict[tuple[str, ...], int], name: str, *within: str) -> str:
-    """The name, with a number behind it when it is not the first of that name there."""
+    """Return the name, with a number appended if it is not the first of that name there."""
     clean = _clean(name)
     count = seen[(*within, clean)] = seen.get((*within, clean), 0) + 1
     return clean if count == 1 else _numbered(seen, f"{clean} ({count})", *within)

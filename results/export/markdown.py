@@ -1,7 +1,7 @@
-"""Markdown for the job pages of CI systems: what came of drills, and of those that are no pass, why. Pure.
+"""Markdown for the job pages of CI systems: outcomes of drills, and reasons for those that did not pass. Pure.
 
-Changes when a job page should say something else. Everything that comes from a drill, a console or a machine is
-escaped: it stays in its cell and is no markup.
+Changes when a job page should say something else. Text from a drill, a console or a machine is escaped: it stays in its
+cell and is not markup.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MOST = 400  # characters of a cell
-_MOST_DETAILS = 50  # runs that are told of one by one: GitHub takes a summary of 1 MiB
+_MOST_DETAILS = 50  # runs described one by one: GitHub limits a summary to 1 MiB
 _WORST_FIRST = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
 _WORDS = {0: "pass", 1: "fail", 4: "inconclusive"}
 
 
 def cell(text: str) -> str:
-    """A text as it may stand in a table: one line, nothing of it markup."""
+    """Return a text for a table cell: one line, without markup."""
     plain = _MARKUP.sub(r"\\\1", possible(shortened(text, _MOST)))
     return "".join(_ENTITIES.get(character, character) for character in plain)
 
 
 def code(text: str) -> str:
-    """A text as code, which is not interpreted."""
+    """Return a text as code, which is not interpreted."""
     plain = possible(shortened(text, _MOST))
     fence = "`" * (1 + max(map(len, re.findall(r"`+", plain)), default=0))
     return f"{fence} {plain} {fence}" if "`" in plain else f"`{plain}`"
 
 
 def rows(columns: Sequence[str], found: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table; cells are escaped."""
+    """Return the lines of a table; cells are escaped."""
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     return lines + ["| " + " | ".join(map(cell, row)) + " |" for row in found]
 
 
 def drills_summary(runs: Sequence[Judged], repeated: Sequence[Repeated] = (), unmade: Sequence[Unmade] = ()) -> str:
-    """What came of runs of drills, and of their repeats together."""
+    """Return the outcomes of runs of drills, and of their repeats together."""
     lines = [f"# hpn drill run: {_headline(runs, repeated, unmade)}", ""]
     if repeated:
         together = ((each.name, each.outcome.value, why(each.verdict) or each.proof) for each in repeated)
@@ -60,7 +60,7 @@ def drills_summary(runs: Sequence[Judged], repeated: Sequence[Repeated] = (), un
 
 
 def _headline(runs: Sequence[Judged], repeated: Sequence[Repeated], unmade: Sequence[Unmade]) -> str:
-    """'fail, 3 runs': the answer as the command's exit code gives it."""
+    """Return 'fail, 3 runs': the outcome that the command's exit code gives."""
     answer = _WORDS[worst_exit_code([each.verdict for each in repeated] or [run.verdict for run in runs])]
     if unmade and answer != "fail":
         errors = [run.answer for run in unmade if not run.noisy]
@@ -75,7 +75,7 @@ def _title(run: Judged) -> str:
 
 
 def details(titled: Iterable[tuple[str, Judged]]) -> list[str]:
-    """Of each run that is no pass: what was expected and measured, why, and how to make it again."""
+    """Return, for each run that did not pass: expectations, measurements, causes, and the command to repeat it."""
     found = [(title, run) for title, run in titled if run.verdict.outcome is not Outcome.PASS]
     lines = []
     for title, run in found[:_MOST_DETAILS]:
@@ -96,7 +96,7 @@ def details(titled: Iterable[tuple[str, Judged]]) -> list[str]:
 
 
 def why(verdict: Verdict) -> str:
-    """Why it is not a pass, in one line; '' for a pass."""
+    """Return why it is not a pass, in one line; '' for a pass."""
     if verdict.reasons:
         return verdict.reasons[0]
     worst = next((check for check in verdict.checks if check.outcome is verdict.outcome), None)

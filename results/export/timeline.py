@@ -1,7 +1,7 @@
-"""A run's timeline as a trace: faults, what protocols did, outages, moves, iterations, load. Imports numpy.
+"""Timeline of a run as a trace: faults, protocol events, outages, path changes, iterations, load. Imports numpy.
 
-Changes when a run tells something more over time. Takes a ``Run`` and nothing else; what a folder does not tell is
-left out of the trace and named in it.
+Changes when a run has other data over time. The only input is a ``Run``; the trace omits the parts that a folder lacks,
+and lists them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EDGES = {"inject", "restore"}
 
 
 def trace_of(run: Run) -> bytes:
-    """The run as a file of trace events. InputError when its folder tells neither events nor figures."""
+    """Return the run as a file of trace events. InputError if its folder has neither events nor metrics."""
     if run.events is None and run.metrics is None:
         whys = "; ".join(gap.why for gap in run.gaps if gap.part in ("events", "metrics"))
         raise InputError(f"{run.path} has no timeline: {whys}")
@@ -49,7 +49,7 @@ def trace_of(run: Run) -> bytes:
 
 
 def _faults(trace: Trace, run: Run) -> list[Placed]:
-    """What was done to the fabric; where each edge's slice lies."""
+    """Add the faults; return the position of each edge's slice."""
     pid = trace.process("faults")
     results = run.metrics.edges if run.metrics is not None else ()
     placed = trace.slices(pid, "edges, each until the next", [_edge(result) for result in results])
@@ -76,7 +76,7 @@ def _edge(result: EdgeResult) -> Slice:
 
 
 def _phases(trace: Trace, results: Sequence[EdgeResult]) -> None:
-    """How far the failover had got: a track for each phase."""
+    """Add the progress of the failover: a track for each phase."""
     pid = trace.process("phases of each failover")
     for name in ("detect", "switch", "converge", "path_first", "path_last", "recover"):
         trace.slices(pid, name, (each for result in results for each in _phase(result, name)))
@@ -93,7 +93,7 @@ def _phase(result: EdgeResult, name: str) -> Iterator[Slice]:
 
 
 def _outages(trace: Trace, metrics: DrillMetrics, edges: Sequence[Placed]) -> None:
-    """A track for each flow that lost anything; an arrow from the edge in whose window an outage began."""
+    """Add a track for each flow with losses; an arrow leads from the edge in whose window an outage began."""
     hit = [flow for flow in metrics.flows if flow.longest_outages]
     if not hit:
         return
@@ -127,7 +127,7 @@ def _cause(results: Sequence[EdgeResult], at_ns: int) -> int | None:
 
 
 def _paths(trace: Trace, run: Run) -> None:
-    """By which plane, port and source port each flow went: slices that begin with every move."""
+    """Add the plane, port and source port of each flow: a slice begins with every path change."""
     if not run.paths:
         return
     names = {flow.flow: flow.name for flow in run.metrics.flows} if run.metrics is not None else {}
@@ -155,7 +155,7 @@ def _path(path: PathAt, end_ns: int) -> Slice:
 
 
 def _ranks(trace: Trace, run: Run) -> None:
-    """Iterations of all ranks together, and what each rank did."""
+    """Add the iterations of all ranks together, and the activity of each rank."""
     if run.metrics is None:
         jobs: list[tuple[str, JobMetrics | None, tuple[SpanTime, ...] | None]] = [("ranks", None, run.spans)]
     else:
@@ -177,7 +177,7 @@ def _ranks(trace: Trace, run: Run) -> None:
 
 
 def _by_rank(spans: Iterable[SpanTime]) -> Iterator[tuple[str, Iterable[SpanTime]]]:
-    """Iterations of a rank, then what it did in them."""
+    """Yield the iterations of a rank, then its activity within them."""
 
     def key(span: SpanTime) -> tuple[int, bool]:
         return span.rank, span.kind != "iteration"
@@ -193,7 +193,7 @@ def _span(span: SpanTime) -> Slice:
 
 
 def _nodes(trace: Trace, events: Sequence[Event]) -> None:
-    """A process for each node, a track for each part of it that spoke: links, LACP, LAG, BGP, ..."""
+    """Add a process for each node, and a track for each kind of its events: links, LACP, LAG, BGP, ..."""
 
     def key(event: Event) -> tuple[str, str]:
         return event.node, event.kind.value
@@ -210,7 +210,7 @@ def _instant(event: Event, everywhere: bool = False) -> Instant:
 
 
 def _counters(trace: Trace, run: Run) -> None:
-    """Goodput by plane, queues that were ever filled, the machine's load."""
+    """Add goodput by plane, queues that were not always empty, and the machine's load."""
     pid = trace.process("load")
     series = run.series
     if series is not None and series.streams is not None:

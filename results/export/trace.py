@@ -1,8 +1,8 @@
-"""Chrome's trace event format, which Perfetto and chrome://tracing open: tracks, and what happens on them. Pure.
+"""Chrome's trace event format, which Perfetto and chrome://tracing open: tracks and their events. Pure.
 
-Changes when the format is written otherwise (Google's "Trace Event Format" document; Perfetto's importer of JSON). Here
-a track is a thread of a process. Times are CLOCK_MONOTONIC ns and are written as microseconds since the earliest of
-them. Slices of one thread must lie in or beside each other, so those that would cross get a thread of their own.
+Changes when the format does (Google's "Trace Event Format" document; Perfetto's importer of JSON). Here a track is a
+thread of a process. Times are CLOCK_MONOTONIC ns, written as microseconds since the earliest of them. Slices of one
+thread must be nested or disjoint, so those that would overlap get a thread of their own.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Value = str | int | float | bool | None | list[str]
 Args = Mapping[str, Value]
 
 _LONGEST = 300
-"""Characters of any text; a folder may be anybody's."""
+"""Maximum characters of a text; folders are untrusted input."""
 _Json = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Something that lasts; one that takes no time is shown as 1 ns."""
+    """An event with a duration; a zero duration is shown as 1 ns."""
 
     begin_ns: int
     end_ns: int
@@ -33,13 +33,13 @@ class Slice:
 
     @property
     def length_ns(self) -> int:
-        """How long it is drawn."""
+        """Length in the drawing."""
         return max(self.end_ns - self.begin_ns, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """Something that happens; ``everywhere``: a line through all tracks."""
+    """An event without a duration; ``everywhere``: a line through all tracks."""
 
     at_ns: int
     name: str
@@ -49,7 +49,7 @@ class Instant:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The value of a counter from a moment on."""
+    """Value of a counter from a time on."""
 
     at_ns: int
     values: Mapping[str, float]
@@ -57,7 +57,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a slice lies, for arrows."""
+    """Position of a slice, for arrows."""
 
     pid: int
     tid: int
@@ -65,7 +65,7 @@ class Placed:
 
 
 class Trace:
-    """Collects tracks; processes and threads are shown in the order in which they are made."""
+    """Collector of tracks; viewers show processes and threads in the order of their creation."""
 
     def __init__(self) -> None:
         self._events: list[tuple[int | None, _Json]] = []
@@ -74,7 +74,7 @@ class Trace:
         self._arrows = 0
 
     def process(self, name: str) -> int:
-        """A group of tracks; its number."""
+        """Add a group of tracks; return its number."""
         self._processes += 1
         pid = self._processes
         self._threads[pid] = 0
@@ -82,7 +82,7 @@ class Trace:
         return pid
 
     def slices(self, pid: int, name: str, found: Iterable[Slice]) -> list[Placed]:
-        """A track of slices, or as many as it takes; where each lies, in the order given."""
+        """Add a track of slices, or as many as needed; return the position of each slice, in the given order."""
         given = list(found)
         lanes = _lanes(given)
         threads = [
@@ -97,7 +97,7 @@ class Trace:
         return placed
 
     def instants(self, pid: int, name: str, found: Iterable[Instant]) -> None:
-        """A track of instants; none without any."""
+        """Add a track of instants; none without any."""
         tid = None
         for each in found:
             tid = self._thread(pid, name) if tid is None else tid
@@ -105,7 +105,7 @@ class Trace:
             self._add("i", Placed(pid, tid, each.at_ns), each.name, args=_plain(each.args), s=scope)
 
     def counter(self, pid: int, name: str, found: Iterable[Count]) -> None:
-        """A counter; what does not change is written once."""
+        """Add a counter; repeated values are written once."""
         before: Mapping[str, float] | None = None
         for each in found:
             if each.values and each.values != before:
@@ -113,7 +113,7 @@ class Trace:
                 before = each.values
 
     def arrow(self, cause: Placed, effect: Placed) -> None:
-        """An arrow from the begin of a slice to that of another, which is not earlier."""
+        """Add an arrow from the start of a slice to that of another, unless the second is earlier."""
         if effect.at_ns < cause.at_ns:
             return
         self._arrows += 1
@@ -121,7 +121,7 @@ class Trace:
         self._add("f", effect, "leads to", id=self._arrows, bp="e")
 
     def document(self, about: Mapping[str, Value]) -> bytes:
-        """The file; ``about`` the whole. Lines, so that what is read by people is readable."""
+        """Return the file; ``about``: facts of the trace. It is written in lines, so that people can read it."""
         origin_ns = min((at_ns for at_ns, _ in self._events if at_ns is not None), default=0)
         other = {**_plain(about), "origin_ns": origin_ns}
         lines = ",\n".join(json.dumps(event, allow_nan=False) for event in self._written(origin_ns))
@@ -148,7 +148,7 @@ class Trace:
 
 
 def _lanes(found: Sequence[Slice]) -> list[int]:
-    """A number for each slice, so that those of one number do not overlap; as few numbers as that takes."""
+    """Return a lane number for each slice, so that slices of one lane do not overlap; use as few lanes as possible."""
     lanes = [0] * len(found)
     busy: list[tuple[int, int]] = []  # end and lane
     free: list[int] = []
@@ -166,5 +166,5 @@ def _plain(args: Args) -> dict[str, Value]:
 
 
 def _text(text: str) -> str:
-    """As it may be shown: control characters escaped, no longer than anybody reads."""
+    """Return text with control characters escaped, truncated to a readable length."""
     return shorten(text, _LONGEST, quoted=False)

@@ -1,1 +1,1 @@
-"""Pictures of a fabric: what is drawn, where it goes, and how it is written as SVG or for Graphviz. Pure."""
+"""Pictures of a fabric: contents, layout, and output as SVG or for Graphviz. Pure."""

@@ -1,4 +1,4 @@
-"""A fabric for Graphviz, which lays it out itself: rows by rank, plane 0 above the hosts and plane 1 below. Pure.
+"""Graphviz output of a fabric: rows by rank, plane 0 above the hosts and plane 1 below. Pure.
 
 Changes when the graph should tell Graphviz something else (https://graphviz.org/doc/info/lang.html).
 """
@@ -17,14 +17,14 @@ from hpn.testbed.fabric.model import Fabric, LinkKind, Role
 
 _RED, _GREEN = "#b3001b", "#0a7d3c"
 _PLANES = ("#0b5cad", "#9a4a00")
-_THICKEST = 6.0  # the line of a link at its whole rate
+_THICKEST = 6.0  # width of a link's line at its full rate
 _UP = (Role.HOST, Role.TOR, Role.AGG, Role.CORE)
 
 
 def fabric_dot(fabric: Fabric, overlay: Overlay = NOTHING, level: Level | None = None) -> str:
-    """The graph as text in the DOT language: a node for each box, an edge for each line of ``fabric_svg``.
+    """Return the graph in the DOT language: a node for each box, an edge for each line of ``fabric_svg``.
 
-    InputError when the overlay speaks of something that the fabric does not have.
+    InputError when the overlay refers to something that the fabric does not have.
     """
     overlay.check(fabric)
     found = drawn(fabric, level)
@@ -42,7 +42,7 @@ def fabric_dot(fabric: Fabric, overlay: Overlay = NOTHING, level: Level | None =
 
 
 def quoted(text: str) -> str:
-    """The text as a quoted string of DOT that stands for itself, on lines where it has some."""
+    """Return the text as a quoted string of DOT, with line breaks preserved and everything else literal."""
     plain = possible(text).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + plain.replace("\r", "").replace("\n", "\\n") + '"'
 
@@ -54,7 +54,7 @@ def _caption(found: Drawn, overlay: Overlay) -> str:
 
 
 def _rows(found: Drawn, overlay: Overlay, numbers: Mapping[str, tuple[int, ...]]) -> Iterator[str]:
-    """Each row of the picture as nodes of one rank."""
+    """Yield each row of the picture as nodes of one rank."""
     rows: dict[tuple[int, Role], list[Box]] = {}
     for box in found.boxes:
         rows.setdefault((side(box.plane), box.role), []).append(box)
@@ -77,7 +77,7 @@ def _node(box: Box, overlay: Overlay, numbers: Mapping[str, tuple[int, ...]]) ->
 
 
 def _edge(bundle: Bundle, overlay: Overlay, numbers: Mapping[str, tuple[int, ...]]) -> str:
-    """From the upper end in the picture to the lower, which is what puts rows above each other."""
+    """Return the edge from the upper to the lower end in the picture, which is how Graphviz orders the rows."""
     names = [link.name for link in bundle.links]
     down = sum(name in overlay.down_links for name in names)
     steps = [str(step) for step, link in enumerate(overlay.path, 1) if link in names]

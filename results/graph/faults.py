@@ -1,6 +1,6 @@
-"""The faults of a run as marks in a picture of its fabric. Pure.
+"""Faults of a run as marks in a picture of its fabric. Pure.
 
-Changes when the faults of a run are marked otherwise.
+Changes when the faults of a run are marked in another way.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.testbed.fabric.model import Fabric
 
 
 def marks_of(fabric: Fabric, faults: Iterable[AskedFault]) -> tuple[Mark, ...]:
-    """A mark at each target, in order; faults of areas, such as a plane, have no one place and none."""
+    """Return a mark at each target, in order; faults of areas, such as a plane, have none."""
     return tuple(Mark(fault.target, f"{fault.id}: {fault.kind}") for fault in faults if _has(fabric, fault.target))
 
 

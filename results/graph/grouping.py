@@ -1,6 +1,6 @@
-"""What is drawn of a fabric: each node by itself, or boxes that stand for many, and the bundles of links between them.
+"""Grouping of a fabric for a picture: single nodes, or boxes for many nodes, and bundles of links. Pure.
 
-Changes when a fabric too large to be drawn node by node should be summed up in another way. Pure.
+Changes when a fabric that is too large for single nodes should be summarised in another way.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
 
 
 class Level(StrEnum):
-    """What is drawn as one box."""
+    """Granularity of a picture: the nodes drawn as one box."""
 
     NONE = "none"  # every node by itself, every link a line
     HOSTS = "hosts"  # the hosts of a segment
@@ -26,7 +26,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Nodes drawn as one. ``inside``: links between them. ``name`` is unique, ``lines`` is what stands in the box."""
+    """Nodes drawn as one box. ``inside``: links between them; ``name`` is unique; ``lines`` is the text in the box."""
 
     name: str
     lines: tuple[str, ...]
@@ -36,23 +36,23 @@ class Box:
 
     @property
     def role(self) -> Role:
-        """That of all its nodes."""
+        """Role of all its nodes."""
         return self.members[0].role
 
     @property
     def plane(self) -> int | None:
-        """That of all its nodes; None of hosts."""
+        """Plane of all its nodes; None for hosts."""
         return self.members[0].plane
 
     @property
     def pod(self) -> int:
-        """That of all its nodes; Cores, which belong to none, have 0."""
+        """Pod of all its nodes; 0 for Cores, which belong to none."""
         return self.members[0].pod
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Links drawn as one line from the box ``lower`` to the box ``upper``, by their names."""
+    """Links drawn as one line from the box ``lower`` to the box ``upper``, referenced by name."""
 
     lower: str
     upper: str
@@ -60,18 +60,18 @@ class Bundle:
 
     @property
     def kind(self) -> LinkKind:
-        """The tier of all its links."""
+        """Tier of all its links."""
         return self.links[0].kind
 
     @property
     def plane(self) -> int:
-        """That of all its links."""
+        """Plane of all its links."""
         return self.links[0].plane
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A fabric as it is drawn."""
+    """A fabric as boxes and bundles."""
 
     fabric: Fabric
     level: Level
@@ -81,11 +81,14 @@ class Drawn:
 
 _MOST_OF_A_NAME = 24
 _MOST_NICS, _MOST_IN_A_ROW, _MOST_LINES = 160, 72, 800
-"""More of them and nobody can tell one from another: bounds of what is drawn ungrouped, set by looking at pictures."""
+"""Limits for drawing without groups, found by looking at pictures: beyond them lines cannot be distinguished."""
 
 
 def drawn(fabric: Fabric, level: Level | None = None) -> Drawn:
-    """What to draw; None for ``level`` is the first at which the picture can be read. InputError without any host."""
+    """Return what to draw; ``level`` None chooses the first at which the picture is legible.
+
+    InputError without any host.
+    """
     if not fabric.hosts:
         raise InputError(f"{fabric.spec.name} has no host, and nothing to draw")
     if level is not None:
@@ -115,7 +118,7 @@ def _drawn(fabric: Fabric, level: Level) -> Drawn:
 
 
 def _boxes(nodes: Iterable[Node], level: Level) -> tuple[dict[str, str], dict[str, Box]]:
-    """The name of each node's box, and the boxes by name."""
+    """Return the name of each node's box, and the boxes by name."""
     members: dict[str, list[Node]] = {}
     box_of = {}
     for node in nodes:
@@ -160,14 +163,14 @@ _GROUPS: dict[Level, Callable[[Node], str]] = {
     Level.SEGMENT: _by_segment,
     Level.POD: _by_pod,
 }
-"""The name of the box of a node, '' where it has one to itself."""
+"""Name of a node's box by level; '' if it has one of its own."""
 
 WORDS = {Role.HOST: "host", Role.TOR: "ToR", Role.AGG: "Agg", Role.CORE: "Core"}
-"""What a node of a role is called."""
+"""Name of a node by role."""
 
 
 def counted(role: Role, number: int) -> str:
-    """'1 ToR', '1,920 hosts'."""
+    """Return a number with its role: '1 ToR', '1,920 hosts'."""
     return f"{number:,} {WORDS[role]}" + ("" if number == 1 else "s")
 
 

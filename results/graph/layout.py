@@ -1,8 +1,8 @@
-"""Where boxes and lines of a picture go: hosts in a row, the planes on either side of it. Pure.
+"""Layout of boxes and lines: hosts in a row, the planes on either side of it. Pure.
 
 Changes when a fabric is to be laid out in another way. Plane 0 has all of its switches above the hosts and plane 1
-below, and every line is straight from one row to the next: so no line of one plane can meet one of the other. Where
-there is one plane, all is above the hosts, as trees are drawn.
+below, and every line is straight from one row to the next. So lines of different planes never meet. With one plane,
+everything is above the hosts, as trees are drawn.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from hpn.testbed.fabric.model import LinkKind, Role
 
 MARGIN = 16.0
 LEFT = 86.0  # for the names of the rows
-STRIP = 16.0  # for the name of a segment, beside its hosts
-_CHARACTER = 6.8  # width of one in the pictures' letters, which are 11 pixels high, of a wide font
+STRIP = 16.0  # for the name of a segment, next to its hosts
+_CHARACTER = 6.8  # width of a character at 11 pixels height, in a wide font
 _HOST_HEIGHT, _SWITCH_HEIGHT, _LINE_HEIGHT = 48.0, 24.0, 14.0
-_CELLS = ((32, 34.0), (80, 20.0), (10**9, 14.0))  # NICs of the fabric at most, and the width of one
+_CELLS = ((32, 34.0), (80, 20.0), (10**9, 14.0))  # maximum NICs of the fabric, and the width of one
 _GAP, _HOST_GAP, _SEGMENT_GAP, _POD_GAP = 14.0, 2.0, 14.0, 36.0
 _EDGE = 0.86  # share of a box's edge that lines go to
 _TIERS = (Role.TOR, Role.AGG, Role.CORE)
@@ -26,7 +26,7 @@ _TIERS = (Role.TOR, Role.AGG, Role.CORE)
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A box with its upper left corner and size, in pixels. ``upright``: its text is turned, as there is no room."""
+    """A box with its upper left corner and size, in pixels. ``upright``: its text is rotated for lack of room."""
 
     box: Box
     x: float
@@ -38,13 +38,13 @@ class Placed:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Its centre."""
+        """Centre of the box."""
         return self.x + self.width / 2, self.y + self.height / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A bundle, from its lower to its upper end."""
+    """A bundle as a line, from its lower to its upper end."""
 
     bundle: Bundle
     x1: float
@@ -53,13 +53,13 @@ class Line:
     y2: float
 
     def at(self, share: float) -> tuple[float, float]:
-        """The point so far from the lower end."""
+        """Return the point at that share of the length from the lower end."""
         return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The name of something and the rectangle around it: of a segment its hosts, of a row the room for its name."""
+    """A name and its rectangle: around a segment's hosts, or the space for a row's name."""
 
     name: str
     x: float
@@ -70,7 +70,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A whole picture."""
+    """A complete picture."""
 
     width: float
     height: float
@@ -93,12 +93,12 @@ Block = tuple[int, int | None]  # pod and segment
 
 
 def side(plane: int | None) -> int:
-    """-1 for what is drawn above the hosts, 1 below, 0 for hosts. More than two planes share the sides."""
+    """Return -1 for planes above the hosts, 1 for planes below, 0 for hosts. More than two planes share the sides."""
     return 0 if plane is None else 1 if plane % 2 else -1
 
 
 def lay_out(found: Drawn) -> Layout:
-    """Place everything."""
+    """Place all boxes and lines."""
     sizes = {box.name: _size(found, box) for box in found.boxes}
     blocks, pods = _columns(found, sizes)
     whole = (LEFT, max(end for _, end in pods.values()))
@@ -118,7 +118,7 @@ def lay_out(found: Drawn) -> Layout:
 
 
 def _size(found: Drawn, box: Box) -> _Size:
-    """How large a box must be for what stands in it."""
+    """Return the size that a box needs for its text."""
     if box.role is not Role.HOST or len(box.lines) > 1:
         height = _SWITCH_HEIGHT + _LINE_HEIGHT * (len(box.lines) - 1)
         return _Size(max(map(text_width, box.lines)) + 10, height, box.lines)
@@ -132,12 +132,12 @@ def _size(found: Drawn, box: Box) -> _Size:
 
 
 def text_width(text: str) -> float:
-    """Pixels that a text takes at most, of the letters that names are made of."""
+    """Return the maximum width of a text in pixels, for the characters of names."""
     return len(text) * _CHARACTER
 
 
 def _columns(found: Drawn, sizes: Mapping[str, _Size]) -> tuple[dict[Block, Span], dict[int, Span]]:
-    """From where to where segments and pods reach: as wide as the widest of their rows."""
+    """Return the horizontal extent of segments and pods: as wide as the widest of their rows."""
     rows: dict[tuple[Role, int, int, int | None], float] = {}
     strip = STRIP if found.level is Level.NONE else 0.0
     for box in found.boxes:
@@ -175,7 +175,7 @@ def _stretch(blocks: dict[Block, Span], pod: int, begin: float, end: float) -> N
 
 
 def _rows(boxes: Iterable[Box], sizes: Mapping[str, _Size], width: float) -> dict[tuple[Role, int], Span]:
-    """Upper edge and height of every row, by the role and the side of what is in it, from the top to the bottom."""
+    """Return upper edge and height of every row, by role and side, from top to bottom."""
     tall: dict[tuple[Role, int], float] = {}
     for box in boxes:
         key = (box.role, side(box.plane))
@@ -193,7 +193,7 @@ def _rows(boxes: Iterable[Box], sizes: Mapping[str, _Size], width: float) -> dic
 
 
 def _between(one: Role, other: Role, width: float) -> float:
-    """Room between two rows: more for lines that go far to the side, or they lie flat."""
+    """Return the space between two rows: more for wide pictures, whose lines would otherwise be too flat."""
     if Role.HOST in {one, other}:
         return min(max(width * 0.08, 76.0), 140.0)
     return min(max(width * 0.1, 84.0), 220.0)
@@ -202,7 +202,7 @@ def _between(one: Role, other: Role, width: float) -> float:
 def _spans(
     boxes: Iterable[Box], role: Role, at: int, blocks: Mapping[Block, Span], pods: Mapping[int, Span], whole: Span
 ) -> list[tuple[Span, list[Box]]]:
-    """The boxes of a row by the column that they are in."""
+    """Return the boxes of a row by their column."""
     found: dict[Span, list[Box]] = {}
     for box in boxes:
         if box.role is role and side(box.plane) == at:
@@ -213,13 +213,13 @@ def _spans(
 
 
 def _evenly(widths: Sequence[float], span: Span) -> list[float]:
-    """Left edges, with as much room between each two."""
+    """Return left edges with equal spaces between boxes."""
     gap = (span[1] - span[0] - sum(widths)) / len(widths)
     return [span[0] + gap / 2 + sum(widths[:n]) + n * gap for n in range(len(widths))]
 
 
 def _together(widths: Sequence[float], span: Span) -> list[float]:
-    """Left edges, side by side in the middle."""
+    """Return left edges of boxes side by side in the middle."""
     start = (span[0] + span[1] - sum(widths) - _HOST_GAP * (len(widths) - 1)) / 2
     return [start + sum(widths[:n]) + n * _HOST_GAP for n in range(len(widths))]
 
@@ -233,7 +233,7 @@ def _row_name(found: Drawn, role: Role, at: int) -> str:
 
 
 def _segments(found: Drawn, blocks: Mapping[Block, Span], hosts: Span) -> tuple[Frame, ...]:
-    """The frames of segments, where hosts are drawn one by one."""
+    """Return the frames of segments, if hosts are drawn singly."""
     if found.level is not Level.NONE:
         return ()
     top, tall = hosts
@@ -244,7 +244,7 @@ def _segments(found: Drawn, blocks: Mapping[Block, Span], hosts: Span) -> tuple[
 
 
 def _lines(found: Drawn, placed: Mapping[str, Placed]) -> tuple[Line, ...]:
-    """Every line, its ends spread over the edges of its boxes so that few of them cross."""
+    """Return every line, with its ends spread along the edges of its boxes so that few lines cross."""
     ends: dict[tuple[str, bool], list[tuple[float, int]]] = {}
     for number, bundle in enumerate(found.bundles):
         if bundle.kind is not LinkKind.PEER:
@@ -261,7 +261,7 @@ def _lines(found: Drawn, placed: Mapping[str, Placed]) -> tuple[Line, ...]:
 
 
 def _towards(found: Drawn, bundle: Bundle, here: str, there: Placed) -> float:
-    """What the lines at an edge are put in order by: where they go; at a host by its NICs, whose order is known."""
+    """Return the sort key of a line at an edge: its far end; at a host the order of its NICs' ports."""
     if bundle.kind is LinkKind.ACCESS and here == bundle.lower and found.level is Level.NONE:
         nic = found.fabric.nic_of_link(bundle.links[0].name)
         return nic.rail + nic.links.index(bundle.links[0]) / len(nic.links)

@@ -1,7 +1,8 @@
-"""Loads by ToR as a heat map in SVG: a panel for each moment, a grid for each tier, a cell for each ToR. Pure.
+"""Heat map of loads by ToR in SVG: a panel for each moment, a grid for each tier, a cell for each ToR. Pure.
 
-A cell is filled from below as far as its links are loaded, and darker where it is fuller: it reads without colours too;
-a dead one is crossed out. The text follows the reader's light or dark setting and asks nobody for anything.
+A cell is filled from below in proportion to the load of its links, and darker with higher load, so it is legible
+without colours. A failed ToR is crossed out. Text follows the reader's light or dark setting, and the file loads
+nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _STYLE = """
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Shares of capacity of one tier, 0 to 1, rows by name and columns by segment; None is dead."""
+    """Shares of capacity of one tier, 0 to 1, rows by name and columns by segment; None is a failed ToR."""
 
     name: str
     rows: tuple[str, ...]
@@ -55,7 +56,7 @@ class Panel:
 
 
 def load_map_svg(title: str, panels: Sequence[Panel]) -> str:
-    """The picture as an ``<svg>`` element, which is a file by itself too; all panels have the same grids."""
+    """Return the picture as an ``<svg>`` element, which is also valid as a file; all panels have the same grids."""
     grids = panels[0].grids
     across = max((len(row) for grid in grids for row in grid.cells), default=0) * _CELL
     width = _ROW_NAMES + len(panels) * (across + _BETWEEN) + _MARGIN
@@ -85,7 +86,7 @@ def load_map_svg(title: str, panels: Sequence[Panel]) -> str:
 
 
 def _cells(grid: Grid, left: float, top: float) -> Iterator[str]:
-    """One path for each shade: a file of thousands of rectangles would be long."""
+    """Yield one path for each shade, as thousands of rectangles would make the file long."""
     paths = {f"s{shade}": "" for shade in range(1, _SHADES + 1)} | {"dead": ""}
     box = _CELL - _GAP
     for row, cells in enumerate(grid.cells):
@@ -135,7 +136,7 @@ def _mean(grid: Grid) -> float:
 
 
 def _some(names: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Every other name where rows are narrow."""
+    """Yield every other name, as the rows are narrow."""
     return ((row, name) for row, name in enumerate(names) if row % 2 == 0)
 
 

@@ -1,4 +1,4 @@
-"""What is drawn over a fabric: what is down, what was broken, how busy links are, the way of a flow. Pure.
+"""Overlay of a picture: failed parts, faults, link loads, the path of a flow. Pure.
 
 Changes when a picture can show something else.
 """
@@ -14,7 +14,7 @@ from hpn.testbed.fabric.model import Fabric, Link, Node
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that was broken: ``part`` is a node, NIC or link of the fabric, ``text`` says what was done to it."""
+    """Mark of a fault: ``part`` is a node, NIC or link of the fabric, ``text`` describes the fault."""
 
     part: str
     text: str
@@ -22,10 +22,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """What to draw over a fabric. Names are those of its nodes and links.
+    """Data to draw over a fabric. Names are those of its nodes and links.
 
-    ``load``: links to the share of their rate that passes in the busier direction, 1.0 for all of it. ``path``: the
-    links that a flow crosses, in order; ``dropped`` says why it ends before its destination, '' where it arrives.
+    ``load``: share of each link's rate in the busier direction, 1.0 for all of it. ``path``: the links that a flow
+    crosses, in order; ``dropped``: why it ends before its destination, '' if it arrives.
     """
 
     down_nodes: Collection[str] = frozenset()
@@ -36,7 +36,7 @@ class Overlay:
     dropped: str = ""
 
     def check(self, fabric: Fabric) -> None:
-        """InputError, with the nearest names, when it speaks of something that the fabric does not have."""
+        """Raise InputError, with the nearest names, when it refers to something that the fabric does not have."""
         for name in self.down_nodes:
             fabric.node(name)
         for name in (*self.down_links, *self.path):
@@ -49,7 +49,7 @@ class Overlay:
             fabric.part(fault.part)
 
     def numbers_at(self, fabric: Fabric) -> Mapping[str, tuple[int, ...]]:
-        """Numbers of the faults, from 1, by the nodes and links that they are drawn at; a NIC's is at its links."""
+        """Return fault numbers, from 1, by the nodes and links where they are drawn; a NIC's is at its links."""
         found: dict[str, tuple[int, ...]] = {}
         for number, fault in enumerate(self.faults, 1):
             part = fabric.part(fault.part)
@@ -60,4 +60,4 @@ class Overlay:
 
 
 NOTHING = Overlay()
-"""A fabric as it was planned."""
+"""Empty overlay: the fabric as planned."""

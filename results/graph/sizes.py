@@ -1,4 +1,4 @@
-"""How long an iteration takes by the size of a job: lines over GPUs on a logarithmic axis, as SVG. Pure."""
+"""Iteration time by job size: lines over GPUs on a logarithmic axis, as SVG. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH, _HEIGHT = 860.0, 420.0
 _LEFT, _TOP, _RIGHT, _BOTTOM = 60.0, 44.0, 250.0, 46.0
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 4", "12 4")
 _COLOURS = 6
-_APART = 14.0  # names of lines, so that none covers another
+_APART = 14.0  # distance of names, so that none covers another
 
 _STYLE = """
 .hpn-sizes .paper{fill:#ffffff}
@@ -35,14 +35,14 @@ _STYLE = """
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One line: GPUs, and seconds of an iteration of a job of that size."""
+    """One line: numbers of GPUs, and seconds per iteration of a job of that size."""
 
     name: str
     points: tuple[tuple[int, float], ...]
 
 
 def sizes_svg(title: str, courses: Sequence[Course]) -> str:
-    """The picture as an ``<svg>`` element; a line is told by its dashes and by its name at its end."""
+    """Return the picture as an ``<svg>`` element; dashes and a name at its end identify a line."""
     points = [point for course in courses for point in course.points]
     least, most = min(x for x, _ in points), max(x for x, _ in points)
     low, high = _bounds([y for _, y in points])
@@ -81,7 +81,7 @@ def sizes_svg(title: str, courses: Sequence[Course]) -> str:
 
 
 def _names(courses: Sequence[Course], ends: Sequence[float]) -> Iterator[str]:
-    """Names at the ends of their lines, moved down where they would cover each other."""
+    """Yield names at the ends of their lines, moved down if they would overlap."""
     before = -math.inf
     for number in sorted(range(len(courses)), key=lambda at: ends[at]):
         before = max(ends[number] + 4, before + _APART)
@@ -93,14 +93,14 @@ def _names(courses: Sequence[Course], ends: Sequence[float]) -> Iterator[str]:
 
 
 def _bounds(ys: Sequence[float]) -> tuple[float, float]:
-    """Round ends of the axis: a tenth below and above."""
+    """Return round ends of the axis: a tenth below and above."""
     low, high = min(ys), max(ys)
     room = max(high - low, 0.05 * high, 1e-9) * 0.1
     return max(0.0, math.floor((low - room) * 10) / 10), math.ceil((high + room) * 10) / 10
 
 
 def _steps(low: float, high: float) -> list[float]:
-    """Round numbers from end to end, eight at most."""
+    """Return round numbers from end to end, eight at most."""
     tenths = range(round(low * 10), round(high * 10) + 1)
     return [tenth / 10 for tenth in tenths[:: 1 + len(tenths) // 9]]
 

@@ -1,8 +1,8 @@
-"""A fabric as one SVG text without scripts, identifiers or anything from outside: it can stand in a page. Pure.
+"""SVG of a fabric without scripts, identifiers or external content, so that a page can contain it. Pure.
 
-Changes when the picture should look otherwise. States are told by shapes before colours: what is down is dashed and
-crossed out, a fault is a numbered disc, a flow a thick line with its steps in numbered squares, load is a line's width.
-``currentColor`` is not used: a page and a file of its own have to be readable on light and on dark ground alike.
+Changes when the picture should look different. Shapes show states, before colours do. Failed parts are dashed and
+crossed out, a fault is a numbered disc, and load is a line's width. A flow is a thick line with its steps in numbered
+squares. ``currentColor`` is not used: pages and separate files must be legible on light and on dark backgrounds.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hpn.testbed.fabric.model import Fabric
 
 _LEAST_WIDTH = 420.0
 _LINE = 17.0  # height of a line of the legend
-_BESIDE = 62.0  # where its texts begin
-_MOST_FOLDED = 4  # lines that a text may take
-_MOST_COUNTS = 150  # bundles, and how many links each has is written beside it
+_BESIDE = 62.0  # left edge of its texts
+_MOST_FOLDED = 4  # maximum lines of a text
+_MOST_COUNTS = 150  # maximum bundles whose link counts are shown
 _WIDTHS = ((0.01, 0.8), (0.25, 1.6), (0.5, 2.8), (0.75, 4.2), (float("inf"), 6.0))
-"""Up to which share of a link's rate a line is how wide."""
+"""Upper limit of the load, as a share of a link's rate, and the width of the line."""
 
 _STYLE = """
 .hpn-fabric .paper{fill:#ffffff}
@@ -64,10 +64,10 @@ _STYLE = """
 
 
 def fabric_svg(fabric: Fabric, overlay: Overlay = NOTHING, level: Level | None = None) -> str:
-    """The picture as an ``<svg>`` element, which is a file by itself too.
+    """Return the picture as an ``<svg>`` element, which is also valid as a file.
 
-    Nodes are elements with ``data-nodes``, lines with ``data-links``: how many each stands for. ``level`` None chooses
-    the first that can be read. InputError when the overlay speaks of something that the fabric does not have.
+    Nodes are elements with ``data-nodes``, lines with ``data-links``: the number that each represents. ``level`` None
+    chooses the first that is legible. InputError when the overlay refers to something that the fabric does not have.
     """
     overlay.check(fabric)
     found = drawn(fabric, level)
@@ -119,7 +119,7 @@ def _line(line: Line, overlay: Overlay) -> str:
 
 
 def _line_down(line: Line, overlay: Overlay) -> Iterator[str]:
-    """The cross on a line of which a link is down, and of how many."""
+    """Yield the cross on a line with failed links, and their number."""
     down, of = sum(link.name in overlay.down_links for link in line.bundle.links), len(line.bundle.links)
     x, y = line.at(0.25)
     if down:
@@ -129,7 +129,7 @@ def _line_down(line: Line, overlay: Overlay) -> Iterator[str]:
 
 
 def _width(line: Line, overlay: Overlay) -> float:
-    """Of a line: by its load where that is known, else by whether it stands for several links."""
+    """Return a line's width: by its load if known, else by whether it represents several links."""
     if not overlay.load:
         return 1.0 if len(line.bundle.links) == 1 else 2.0
     share = max(overlay.load.get(link.name, 0.0) for link in line.bundle.links)
@@ -160,7 +160,7 @@ def _box(placed: Placed, overlay: Overlay) -> Iterator[str]:
 
 
 def _box_down(placed: Placed, overlay: Overlay) -> Iterator[str]:
-    """The cross at a box of which a node is down, and of how many."""
+    """Yield the cross at a box with failed nodes, and their number."""
     down, of = sum(node.name in overlay.down_nodes for node in placed.box.members), len(placed.box.members)
     if down:
         yield _cross(placed.x + placed.width, placed.y)
@@ -169,7 +169,7 @@ def _box_down(placed: Placed, overlay: Overlay) -> Iterator[str]:
 
 
 def _badges(found: Drawn, layout: Layout, overlay: Overlay) -> Iterator[str]:
-    """Faults and the steps of the flow, above all else."""
+    """Yield faults and the steps of the flow, on top of everything else."""
     numbers = overlay.numbers_at(found.fabric)
     steps: dict[str, tuple[int, ...]] = {}
     for step, link in enumerate(overlay.path, 1):
@@ -186,7 +186,7 @@ def _badges(found: Drawn, layout: Layout, overlay: Overlay) -> Iterator[str]:
 
 
 def _counts(found: Drawn, layout: Layout) -> Iterator[str]:
-    """How many links a line stands for, where there is room to say so."""
+    """Yield the number of links of each line, if there is room."""
     groups = {box.name for box in found.boxes if len(box.members) > 1}
     counted = [line for line in layout.lines if line.bundle.lower in groups]
     for line in counted if len(counted) <= _MOST_COUNTS else ():
@@ -200,7 +200,7 @@ def _numbers(names: Iterable[str], known: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def _legend(found: Drawn, overlay: Overlay) -> Iterator[tuple[str, str]]:
-    """A symbol, drawn around the origin, and what it stands for, of all that is in this picture."""
+    """Yield the symbol, drawn around the origin, and the meaning of everything in this picture."""
     for number, text in enumerate(words.faults(overlay), 1):
         yield _badge(0, 0, str(number), "disc"), f"fault {text}"
     if overlay.down_nodes or overlay.down_links:
@@ -225,7 +225,7 @@ def _legend(found: Drawn, overlay: Overlay) -> Iterator[tuple[str, str]]:
 
 
 def _folded(legend: Iterable[tuple[str, str]], width: float) -> list[tuple[str, str]]:
-    """The legend with long texts on several lines, whose symbols are empty but for the first."""
+    """Return the legend with long texts on several lines; only the first has a symbol."""
     most = int((width - _BESIDE - MARGIN) / text_width("x"))
     lines = []
     for symbol, text in legend:
@@ -243,7 +243,7 @@ def _below(legend: Iterable[tuple[str, str]], top: float) -> Iterator[str]:
 
 
 def _badge(x: float, y: float, text: str, kind: str) -> str:
-    """A number on a disc (a fault) or a square (a step)."""
+    """Return a number on a disc (a fault) or a square (a step)."""
     half = max(8.0, text_width(text) / 2 + 3)
     radius = 8 if kind == "disc" else 1
     frame = Frame("", x - half, y - 8, 2 * half, 16)

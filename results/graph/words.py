@@ -1,6 +1,6 @@
-"""What pictures say in words: of a node, of links, of the whole. Pure.
+"""Texts of pictures: of a node, of links, of the complete picture. Pure.
 
-Changes when a reader should be told something else when he points at a part, or has the picture read to him.
+Changes when tooltips or the description for screen readers should say something else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GROUPED = {
 
 
 def title(fabric: Fabric) -> str:
-    """'tiny: hpn, 4 hosts, 8 ToRs, 4 Aggs, 32 links'."""
+    """Return the title: 'tiny: hpn, 4 hosts, 8 ToRs, 4 Aggs, 32 links'."""
     roles, spare = Counter(node.role for node in fabric.nodes if not node.spare), sum(n.spare for n in fabric.nodes)
     parts = [fabric.spec.architecture, *(counted(role, roles[role]) for role in Role if roles[role])]
     parts += [f"{counted(Role.HOST, spare)} more to spare"] if spare else []
@@ -33,7 +33,7 @@ def title(fabric: Fabric) -> str:
 
 
 def description(found: Drawn, overlay: Overlay) -> str:
-    """The picture for those who cannot see it, in a few sentences."""
+    """Return the picture in a few sentences, for readers who cannot see it."""
     where = ["Hosts in the middle, plane 0 above, plane 1 below."]
     if found.fabric.planes == 1:
         where = ["Hosts at the bottom; one plane of switches above them."]
@@ -52,23 +52,23 @@ def description(found: Drawn, overlay: Overlay) -> str:
 
 
 def faults(overlay: Overlay) -> list[str]:
-    """'1: p0.s0.h0.r0.0, link-down' of each."""
+    """Return each fault as '1: p0.s0.h0.r0.0, link-down'."""
     return [f"{number}: {fault.part}, {fault.text}" for number, fault in enumerate(overlay.faults, 1)]
 
 
 def ending(overlay: Overlay) -> str:
-    """How the traced flow ends, when it does not arrive."""
+    """Return how the traced flow ends; '' if it arrives."""
     return f", and is dropped: {overlay.dropped}" if overlay.dropped else ""
 
 
 def names(found: Sequence[str]) -> str:
-    """Some of the names, and how many more there are."""
+    """Return the first names, and the number of others."""
     more = len(found) - _MOST_NAMES
     return ", ".join(found[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def of_box(box: Box, overlay: Overlay) -> str:
-    """What stands in the title of a box."""
+    """Return the tooltip of a box."""
     down = [node.name for node in box.members if node.name in overlay.down_nodes]
     said = _of_node(box.members[0]) if len(box.members) == 1 else f"{box.name}: {' '.join(box.lines[:-1])}"
     if box.inside:
@@ -84,7 +84,7 @@ def _of_node(node: Node) -> str:
 
 
 def of_links(links: Sequence[Link], overlay: Overlay) -> str:
-    """What stands in the title of a line."""
+    """Return the tooltip of a line."""
     first, down = links[0], _down(links, overlay)
     each = f"{_KINDS[first.kind.value]}, {rate(first.rate_bps)}bit/s, plane {first.plane}"
     loads = [overlay.load[link.name] for link in links if link.name in overlay.load]
@@ -104,5 +104,5 @@ def _told(down: Collection[str], of: int) -> str:
 
 
 def percent(share: float) -> str:
-    """'42 %', '0.4 %'."""
+    """Return a percentage: '42 %', '0.4 %'."""
     return f"{share * 100:.{0 if share >= 0.1 else 1}f} %"

@@ -1,1 +1,1 @@
-"""An index over run folders: which runs there are, what they said, and how a figure went from run to run."""
+"""Index over run folders: the runs, their verdicts, and trends of figures from run to run."""

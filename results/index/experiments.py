@@ -1,6 +1,6 @@
-"""Series of one drill's name that are of several experiments: what sets each apart, by what its newest run was asked.
+"""Names of experiments within one drill's series: the settings that differ, from each newest run.
 
-Changes when a series is to be told by something else.
+Changes when a series is to be identified by something else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hpn.testbed.errors import InputError
 
 
 def set_apart(found: Sequence[Trend]) -> tuple[Trend, ...]:
-    """The same series, each with what sets its experiment apart; one experiment alone needs nothing."""
+    """Return the series, each with its distinguishing settings; a single experiment needs none."""
     newest = {(trend.experiment, trend.fabric): trend.points[-1].path for trend in found}
     if len(newest) == 1:
         return tuple(found)
@@ -34,5 +34,5 @@ def _told(path: str) -> Mapping[str, str]:
     run = RunFolder(Path(path))
     try:
         return identity_in(run, run.manifest()).told
-    except InputError:  # it went meanwhile
+    except InputError:  # it was deleted meanwhile
         return {}

@@ -1,7 +1,7 @@
-"""Making room: which runs are old, and deleting one of them whole.
+"""Pruning: selection of old runs, and deletion of a run.
 
-Changes when other runs are kept. A run that is under way is never old: its verdict is written last, and of a folder
-that another run takes over it is deleted first. What changed since the index looked at it stays.
+Changes when other runs are retained. A run in progress is never old: its verdict is written last, and if another run
+takes over a folder, the verdict is deleted first. Runs that changed since they were indexed stay.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _MANIFEST = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class Old:
-    """A run that may go, as the index knew it."""
+    """A run that may be deleted, as the index knew it."""
 
     path: Path
     stamp: Stamp
 
 
 def old_runs(index: Index, drill: str, keep: int) -> tuple[Old, ...]:
-    """All but the newest ``keep`` of each drill (all with ''), experiment and engine, the newest first.
+    """Return all but the newest ``keep`` runs of each drill (all with ''), experiment and engine, the newest first.
 
-    Runs without a verdict are none of them.
+    Runs without a verdict are excluded.
     """
     where, values = Wanted(drill=drill).where
     sql = f"""select drill, experiment, engine, path, manifest_bytes, manifest_ns, verdict_bytes, verdict_ns
@@ -48,18 +48,17 @@ def old_runs(index: Index, drill: str, keep: int) -> tuple[Old, ...]:
 
 
 def delete(old: Old) -> bool:
-    """Delete a run's folder, in one step for whoever looks at it. InputError where that cannot be done.
+    """Delete a run's folder, in one step for other processes. InputError if that fails.
 
-    False, and nothing was touched, where the folder is no longer what the index knew: another run has begun there, it
-    was analysed anew, or it is gone; and where a command makes runs in it or beside it, as of one drill that is
-    repeated.
+    Return False, without any change, if the folder differs from the index: another run began there, it was analysed
+    again, or it is gone. False also if a command makes runs in it or in its parent, such as repeats of one drill.
     """
     if in_use(old.path.parent) or in_use(old.path) or stamp_of(old.path) != old.stamp:
         return False
     try:
         aside = Path(tempfile.mkdtemp(prefix=f".{old.path.name}.", dir=old.path.parent))
         os.rename(old.path, aside / "run")
-        (aside / "run" / _MANIFEST).unlink(missing_ok=True)  # what an end in the middle leaves is no run
+        (aside / "run" / _MANIFEST).unlink(missing_ok=True)  # if interrupted, the rest is no run folder
         shutil.rmtree(aside)
     except OSError as error:
         raise InputError(f"cannot delete {old.path}: {error.strerror}; delete it by hand, or leave it") from error

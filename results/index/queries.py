@@ -1,6 +1,6 @@
-"""What is asked of the index: runs by what they were, and how a figure of a drill went from run to run. Pure SQL.
+"""Queries of the index: runs by their facts, and trends of a drill's figure from run to run. Pure SQL.
 
-Changes when people ask something else of it often; all else is what ``hpn results sql`` is for.
+Changes when users often need another query; ``hpn results sql`` serves all others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hpn.testbed.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which runs; '' leaves a thing open. ``since``: ISO 8601."""
+    """Filter of runs; '' matches everything. ``since``: ISO 8601."""
 
     drill: str = ""
     outcome: str = ""
@@ -25,7 +25,7 @@ class Wanted:
 
     @property
     def where(self) -> tuple[str, Sequence[str]]:
-        """The condition in SQL, and its values."""
+        """Condition in SQL, and its values."""
         given = [(field.name, getattr(self, field.name)) for field in fields(self)]
         plain = [(name, value) for name, value in given if value and name != "since"]
         terms = [f"{name} = ?" for name, _ in plain]
@@ -38,7 +38,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """A run as lists show it."""
+    """A run in a list."""
 
     path: str
     drill: str
@@ -53,7 +53,7 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one run measured for an expectation."""
+    """One run's measurement of an expectation."""
 
     path: str
     started_at: str
@@ -68,21 +68,21 @@ class Point:
 
     @property
     def trusted(self) -> bool:
-        """Whether the run as a whole was: a figure too near to its limit is one."""
+        """True if the run as a whole was trusted; figures too near to their limits count as trusted."""
         return self.run != "inconclusive" or self.outcome == "inconclusive"
 
     @property
     def said(self) -> str:
-        """What the run says of the expectation."""
+        """Outcome of the expectation, or 'not trusted'."""
         return self.outcome if self.trusted else "not trusted"
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """What expectations of a drill are on, whatever their limits, over its runs of one experiment, in order of time.
+    """One figure of a drill over its runs of one experiment, whatever their limits, in order of time.
 
-    ``experiment`` as ``results.run.identity`` has it; where that is not known '', and ``fabric`` is its name.
-    ``apart``: what sets it apart from the other experiments, where folders tell.
+    ``experiment`` as in ``results.run.identity``; '' if unknown, and ``fabric`` is then its name. ``apart``: settings
+    that distinguish it from other experiments, if folders have them.
     """
 
     expectation: str  # without its limit, as ``results.judge.verdict.Check.subject``; each point has its own
@@ -98,11 +98,11 @@ _ONE_LIMIT = """select *, row_number() over (
     partition by run, subject, unit, bound in ('above', 'at_least')
     order by case outcome when 'fail' then 0 when 'inconclusive' then 1 else 2 end, margin is null, margin, rowid
     ) place from figures where measured is not null and instr(lower(expectation), lower(?)) > 0"""
-"""Figures with ``place`` 1 for the limit, of those on one figure, that a run fares worst by."""
+"""Figures; with several limits on one figure, ``place`` is 1 for the one that a run meets worst."""
 
 
 def runs(index: Index, wanted: Wanted, most: int) -> tuple[RunLine, ...]:
-    """The newest first."""
+    """Return the runs, the newest first."""
     where, values = wanted.where
     sql = f"""select path, drill, outcome, fabric, engine, kernel, started_at, duration_s,
         case when problem <> '' then problem else reason end from runs where {where} {NEWEST_FIRST} limit ?"""
@@ -110,18 +110,18 @@ def runs(index: Index, wanted: Wanted, most: int) -> tuple[RunLine, ...]:
 
 
 def counts(index: Index, wanted: Wanted) -> tuple[tuple[str, str, int], ...]:
-    """Drill, outcome and how many, in order of name."""
+    """Return drill, outcome and number, in order of name."""
     where, values = wanted.where
     sql = f"select drill, outcome, count(*) from runs where {where} group by 1, 2 order by 1, 2"
     return tuple(index.rows(sql, values))  # type: ignore[arg-type]  # as the schema says
 
 
 def trends(index: Index, wanted: Wanted, expectation: str, most: int) -> tuple[Trend, ...]:
-    """Of every figure of an expectation that holds that text, over the newest ``most`` runs, the oldest first.
+    """Return the trends of figures whose expectation contains that text, over the newest ``most`` runs, oldest first.
 
-    A series goes on when its limit changes. Of several upper (or lower) limits on one figure a run tells the one that
-    it fares worst by. Runs of one name that are of two experiments, or on two fabrics where that is not known, make
-    two series. InputError when there is none.
+    A series continues when its limit changes. With several upper (or lower) limits on one figure, a run's worst one
+    counts. Runs of the same name form two series if they are of two experiments, or, if that is unknown, on two
+    fabrics. InputError if there is none.
     """
     where, values = wanted.where
     sql = f"""select subject, bound not in ('above', 'at_least') more_is_worse, experiment,

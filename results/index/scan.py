@@ -1,7 +1,7 @@
-"""Run folders below a folder, and what the index keeps of each. Reads files that anybody may have written.
+"""Run folders below a folder, and the index entry of each. Reads untrusted files.
 
-Changes when the index keeps more of a run. A figure is what an expectation measured: it has a limit, a unit and an
-interval, and is the same in every run of a drill. ``metrics.json`` is not read: it is a hundred times as large.
+Changes when the index stores more of a run. A figure is the measurement of an expectation. It has a limit, a unit and
+an interval, and is the same in every run of a drill. ``metrics.json`` is not read, since it is a hundred times larger.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MANIFEST, _VERDICT = "manifest.json", "verdict.json"
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What tells that a run has not changed: of its manifest and its verdict, size and time of the last change."""
+    """Fingerprint of an unchanged run: size and modification time of its manifest and its verdict."""
 
     manifest_bytes: int
     manifest_ns: int
@@ -33,7 +33,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A run folder as the file system has it."""
+    """A run folder in the file system."""
 
     path: str  # absolute
     stamp: Stamp
@@ -41,9 +41,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What the index keeps of a run; ``problem`` says why it could not be read, '' when it could.
+    """Index entry of a run; ``problem``: why it could not be read, '' if it could.
 
-    ``experiment`` as ``results.run.identity`` has it.
+    ``experiment`` as in ``results.run.identity``.
     """
 
     found: Found
@@ -54,9 +54,9 @@ class Indexed:
 
 
 def run_folders(root: Path) -> Iterator[Found]:
-    """Every run folder below ``root``, itself included, in order of path; links to folders are not followed.
+    """Yield every run folder at or below ``root``, in order of path; links to folders are not followed.
 
-    What is not yet whole, in the folder of a pool, is left out.
+    Incomplete runs, in the folder of a pool, are left out.
     """
     pending = [str(root)]
     while pending:
@@ -72,7 +72,7 @@ def run_folders(root: Path) -> Iterator[Found]:
 
 
 def each_once(folders: Iterable[Path]) -> list[Path]:
-    """The folders in their order; one that is named twice, by another spelling or a link too, is one run."""
+    """Return the folders in their order, each once; other spellings and links count as the same run."""
     found: dict[str, Path] = {}
     for folder in folders:
         found.setdefault(os.path.realpath(folder), folder)
@@ -80,7 +80,7 @@ def each_once(folders: Iterable[Path]) -> list[Path]:
 
 
 def read(found: Found) -> Indexed:
-    """What a run folder says of itself; a run without a verdict came to none."""
+    """Return the entry of a run folder; a run without a verdict reached none."""
     folder = RunFolder(Path(found.path))
     try:
         manifest = folder.manifest()
@@ -92,7 +92,7 @@ def read(found: Found) -> Indexed:
 
 
 def stamp_of(folder: Path) -> Stamp | None:
-    """What the index would know the folder by now; None where it is no run folder."""
+    """Return the folder's current fingerprint; None if it is no run folder."""
     return _stamp(_entries(str(folder)))
 
 
@@ -105,7 +105,7 @@ def _entries(folder: str) -> Mapping[str, os.DirEntry[str]]:
 
 
 def _stamp(entries: Mapping[str, os.DirEntry[str]]) -> Stamp | None:
-    """None where the manifest is no file, or gone by now."""
+    """Return the fingerprint; None if the manifest is no file, or gone by now."""
     if _MANIFEST not in entries:
         return None
     try:

@@ -1,8 +1,8 @@
-"""The index as a SQLite file: made of run folders, brought up to date by what changed, thrown away without loss.
+"""Index as a SQLite file: built from run folders, updated by changes, and disposable.
 
-Changes when the index keeps more of a run: then its number changes, and an index of another number is made anew.
-The file is read at once, used in memory and replaced in one step. So no lock is waited for, and a full disk costs no
-answer. A digest behind the database tells any damage, and whatever is damaged is made anew.
+Changes when the index stores more of a run: then its number changes, and an index of another number is rebuilt. The
+file is read at once, used in memory and replaced in one step. So no lock is waited for, and a full disk costs no
+answer. A digest after the database detects damage, and a damaged index is rebuilt.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ create table figures (
 create index figures_run on figures(run);
 create index runs_drill on runs(drill, started_at);
 """
-_STEPS = 1_000  # of SQLite's machine between two looks at the clock
-_MOST_STEPS = 200_000  # looks: some ten seconds
+_STEPS = 1_000  # SQLite instructions between two calls of the progress handler
+_MOST_STEPS = 200_000  # calls: some ten seconds
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _NO_VERDICT = "none"
 _LONGEST = 1_000
-_PATH = "cast(? as text)"  # of bytes: SQLite takes no text that is no UTF-8
+_PATH = "cast(? as text)"  # from bytes: SQLite accepts only UTF-8 as text
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 T = TypeVar("T")
@@ -52,16 +52,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What bringing the index up to date found."""
+    """Result of an update of the index."""
 
     runs: int  # in the index now
     read: int  # folders that were new or had changed
     gone: int
-    unkept: str = ""  # why the index could not be kept for the next time; '' when it was
+    unkept: str = ""  # why the index could not be stored; '' if it was
 
 
 class Index:
-    """The index of the runs below ``root``. Use it in a with statement of ``opened``."""
+    """Index of the runs below ``root``. Use it in a with statement of ``opened``."""
 
     def __init__(self, connection: sqlite3.Connection, file: Path, root: Path) -> None:
         self._db = connection
@@ -69,7 +69,7 @@ class Index:
         self._root = root
 
     def update(self) -> Changes:
-        """Read what is new or has changed below the root, forget what is gone, and keep the index if anything was."""
+        """Read new and changed runs below the root, drop those that are gone, and store a changed index."""
         known = {path: Stamp(*stamp) for path, *stamp in self._db.execute(
             "select path, manifest_bytes, manifest_ns, verdict_bytes, verdict_ns from runs"
         )}  # fmt: skip
@@ -84,11 +84,11 @@ class Index:
         return Changes(len(there), len(changed), len(gone), self._keep() if old else "")
 
     def rows(self, sql: str, values: Sequence[str | int | float] = ()) -> Iterator[tuple[object, ...]]:
-        """What a query of ours finds."""
+        """Yield the rows of a built-in query."""
         yield from self._db.execute(sql, values)
 
     def ask(self, sql: str, most_rows: int) -> tuple[Sequence[str], Sequence[tuple[object, ...]]]:
-        """Columns and rows of somebody's own query, which may read and nothing else. InputError for any other."""
+        """Return columns and rows of a user's query, which may only read. InputError for any other."""
         self._db.set_authorizer(_only_reading)
         looks = iter(range(_MOST_STEPS))
         self._db.set_progress_handler(lambda: next(looks, None) is None, _STEPS)
@@ -109,7 +109,7 @@ class Index:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             if not self._file.is_file():
-                self._file.unlink(missing_ok=True)  # a pipe, say: nobody reads it
+                self._file.unlink(missing_ok=True)  # such as a pipe without a reader
             replace(self._file, database + _digest(database))
         except OSError as error:
             return error.strerror or str(error)
@@ -136,9 +136,9 @@ class Index:
 
 @contextmanager
 def opened(file: Path, root: Path) -> Iterator[Index]:
-    """The index of the runs below ``root`` as ``file`` has it, an empty one where it has none that can be used.
+    """Open the index of the runs below ``root`` from ``file``, or an empty one if the file is unusable.
 
-    InputError where ``root`` is no folder.
+    InputError if ``root`` is no folder.
     """
     if not root.is_dir():
         raise InputError(f"{root} is no folder; name the one that --out made, or where run folders are")
@@ -156,7 +156,7 @@ def opened(file: Path, root: Path) -> Iterator[Index]:
 
 
 def _database(file: Path) -> bytes | None:
-    """The database in a file; None where there is none that is whole."""
+    """Return the database in a file; None if there is no intact one."""
     try:
         found = content(file)
     except (InputError, MachineError):
@@ -170,7 +170,7 @@ def _digest(database: bytes) -> bytes:
 
 
 def _text(raw: bytes) -> str:
-    """A path may be no UTF-8; it is in the index as the file system has it."""
+    """Return a path as the file system has it, which may not be UTF-8."""
     return raw.decode(errors="surrogateescape")
 
 
@@ -183,7 +183,7 @@ def _only_reading(action: int, *_: str | None) -> int:
 
 
 def _short(value: T) -> T | str:
-    """A text of a run as long as anybody reads; no name that a run gives has a thousand letters."""
+    """Return a text of a run truncated to a readable length; no name that hpn writes has a thousand characters."""
     return escaped_name(value[:_LONGEST]) if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""The self-test's result: outages of known length beside what the methods measured of them; judged, and as a table.
+"""Result of the self-test: outages of known length and the methods' measurements; verdict and table.
 
 Changes when a method is added or the claim it must keep changes. All times in milliseconds.
 """
@@ -23,7 +23,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One outage of one flow. The truth lies anywhere within half of ``width_ms`` of ``true_ms``."""
+    """One outage of one flow. The true length is within half of ``width_ms`` of ``true_ms``."""
 
     direction: str  # up: host to fabric, dropped where the ToR receives; down: where the host receives
     flow: str
@@ -34,24 +34,24 @@ class Measured:
     tbm_ms: float
     bins_ms: float
     disagree: bool  # PLBM and TBM, by the analysis' own rule
-    claim_ms: float  # what PLBM and TBM may be off by: packet interval, noise floor, half the truth's width
+    claim_ms: float  # error limit of PLBM and TBM: packet interval, noise floor, half of ``width_ms``
     send_gap_ms: float
-    low_ms: float  # the interval that a verdict would judge by
+    low_ms: float  # the interval that a verdict would use
     high_ms: float
-    disturbed: bool  # the sender paused, or delays varied, by more than the claim: noise, which no method can undo
-    pause_ms: float = 0.0  # the sender stood still for that long on purpose
+    disturbed: bool  # the sender paused, or delays varied, by more than the claim: noise that no method can remove
+    pause_ms: float = 0.0  # deliberate pause of the sender
     paused_where: str = ""
 
     @property
     def contained(self) -> bool:
-        """Whether the truth can lie in the interval: the claim that holds whatever a sender does."""
+        """True if the interval can contain the true length: the claim that holds whatever a sender does."""
         return Interval(self.low_ms, self.high_ms).has(around(self.true_ms, self.width_ms / 2))
 
     @property
     def kept(self) -> bool:
-        """Whether the truth is in the interval and, unless the sender paused on purpose, each method near enough.
+        """True if the interval contains the true length and, without a deliberate pause, each method is accurate.
 
-        Near enough: by its claim (bins: two bins more), and none contradicts another.
+        A method is accurate within its claim (bins: plus two bins), and none may contradict another.
         """
         if self.pause_ms or not self.contained:
             return self.contained
@@ -60,7 +60,7 @@ class Measured:
 
     @property
     def text(self) -> str:
-        """What each method said."""
+        """Result of each method."""
         said = f"by loss {self.plbm_ms:.3f}, by time stamps {self.tbm_ms:.3f}, by bins {self.bins_ms:g} ms"
         within = f", interval {self.low_ms:.3f} to {self.high_ms:.3f} ms"
         planned = f", its sender stopped for {self.pause_ms:g} ms {self.paused_where}" if self.pause_ms else ""
@@ -71,7 +71,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
-    """One self-test. ``noise`` spoils the whole run; ``wrong`` is loss where nothing was dropped."""
+    """One self-test. ``noise`` makes the complete run inconclusive; ``wrong`` is loss where nothing was dropped."""
 
     engine: str
     kernel: str
@@ -86,12 +86,12 @@ class GroundTruth:
 
     @property
     def broken(self) -> tuple[Measured, ...]:
-        """Where a claim was broken and no noise explains it."""
+        """Measurements that broke a claim without noise to explain it."""
         return tuple(one for one in self.measured if not one.kept and not one.disturbed)
 
     @property
     def outcome(self) -> Outcome:
-        """A run on a noisy machine is neither pass nor fail."""
+        """Outcome; a run on a noisy machine is neither pass nor fail."""
         if self.noise:
             return Outcome.INCONCLUSIVE
         if self.broken or self.wrong or not self.measured:
@@ -99,11 +99,11 @@ class GroundTruth:
         return Outcome.PASS if all(one.kept for one in self.measured) else Outcome.INCONCLUSIVE
 
     def to_json(self) -> bytes:
-        """As ``from_json`` reads it."""
+        """Return JSON for ``from_json``."""
         return _ADAPTER.dump_json(self, indent=2)
 
     def reasons(self) -> Iterator[str]:
-        """Why it is no pass, one line each; of a noisy run only the noise."""
+        """Yield the reasons why it is no pass, one line each; for a noisy run only the noise."""
         if self.noise:
             yield from self.noise
             return
@@ -121,7 +121,7 @@ _ADAPTER = TypeAdapter(GroundTruth)
 
 
 def from_json(content: bytes) -> GroundTruth:
-    """The inverse of ``GroundTruth.to_json``. MachineError when it is damaged."""
+    """Return the result from JSON: the inverse of ``GroundTruth.to_json``. MachineError if it is damaged."""
     try:
         return _ADAPTER.validate_json(content)
     except ValueError as error:
@@ -143,7 +143,7 @@ _METHODS = (
 
 
 def ground_truth_table(found: GroundTruth) -> Table:
-    """Errors, measured minus true, for each rate, direction and method."""
+    """Return the errors, measured minus true, for each rate, direction and method."""
     groups: dict[tuple[float, str], list[Measured]] = {}
     for one in found.measured:
         if one.pause_ms:
@@ -161,7 +161,7 @@ def ground_truth_table(found: GroundTruth) -> Table:
 
 
 def paused_table(found: GroundTruth) -> Table:
-    """What a sender that stood still on purpose did to the methods, and whether the truth was in the interval."""
+    """Return the effect of a deliberate sender pause on the methods, and if the interval had the true length."""
     groups: dict[tuple[float, str], list[Measured]] = {}
     for one in found.measured:
         if one.pause_ms:

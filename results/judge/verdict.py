@@ -1,6 +1,6 @@
-"""The four answers of a drill (DESIGN rule 8): checks of expectations against measurements, and what they add up to.
+"""Verdict of a drill (DESIGN rule 8): checks of expectations against measurements, and their combination.
 
-Changes when the way a measured figure is held against a limit changes. Exit codes 2 and 3 are raised as errors
+Changes when a measured figure is compared with a limit in another way. Exit codes 2 and 3 are raised as errors
 (``testbed.errors``); a verdict is pass (0), fail (1) or inconclusive (4).
 """
 
@@ -19,7 +19,7 @@ _UPPER, _STRICT = frozenset({"below", "at_most"}), frozenset({"below", "above"})
 
 
 class Outcome(StrEnum):
-    """An answer; ``exit_code`` is what the command returns."""
+    """An outcome; ``exit_code`` is the command's."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -27,7 +27,7 @@ class Outcome(StrEnum):
 
     @property
     def exit_code(self) -> int:
-        """0, 1 or 4."""
+        """Exit code: 0, 1 or 4."""
         return {Outcome.PASS: 0, Outcome.FAIL: 1, Outcome.INCONCLUSIVE: 4}[self]
 
 
@@ -55,17 +55,17 @@ class Check:
 
     @property
     def is_upper(self) -> bool:
-        """Whether a larger figure is a worse one."""
+        """True if a larger figure is a worse one."""
         return self.bound in _UPPER
 
     @property
     def subject(self) -> str:
-        """The figure that the limit is on: metric, flows, part of the fabric, fault and edge, in words."""
+        """Figure that the limit is on, in words: metric, flows, part of the fabric, fault and edge."""
         return without_limit(self.text)
 
     @property
     def uncertainty(self) -> float:
-        """From ``measured`` to the farther end of its interval."""
+        """Distance from ``measured`` to the farther end of its interval."""
         if self.measured is None or self.low is None or self.high is None:
             return 0.0
         return max(self.measured - self.low, self.high - self.measured)
@@ -86,12 +86,12 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0, 1 or 4."""
+        """Exit code: 0, 1 or 4."""
         return self.outcome.exit_code
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why an inconclusive run could not be measured well enough; a figure too near to its limit is no doubt."""
+        """Reasons why an inconclusive run could not be measured well; a figure too near to its limit is none."""
         if self.outcome is not Outcome.INCONCLUSIVE:
             return ()
         unmeasured = (c for c in self.checks if c.outcome is Outcome.INCONCLUSIVE and c.measured is None)
@@ -99,7 +99,10 @@ class Verdict:
 
 
 def without_limit(text: str) -> str:
-    """'worst outage of hit flows' of 'worst outage of hit flows below 50 ms'; a text without a limit as it is."""
+    """Return 'worst outage of hit flows' for 'worst outage of hit flows below 50 ms'.
+
+    A text without a limit is unchanged.
+    """
     found = _LIMIT.fullmatch(text)
     return found[1] if found else text
 
@@ -115,10 +118,10 @@ def at_most(
     evidence: str = "",
     strict: bool = False,
 ) -> Check:
-    """Expect ``measured <= limit``, ``<`` when ``strict``.
+    """Expect ``measured <= limit``, ``<`` if ``strict``.
 
-    Inconclusive when the interval from ``low`` to ``high`` (each ``measured`` itself when None) holds values that keep
-    the limit and values that break it, or when there is no figure.
+    Inconclusive if the interval from ``low`` to ``high`` (each ``measured`` itself if None) contains the limit, or if
+    there is no figure.
     """
     bound = "below" if strict else "at_most"
     return held(Check(text, Outcome.INCONCLUSIVE, measured, limit, None, unit, low, high, evidence, bound))
@@ -135,15 +138,16 @@ def at_least(
     evidence: str = "",
     strict: bool = False,
 ) -> Check:
-    """Expect ``measured >= limit``, ``>`` when ``strict``: the mirror image of ``at_most``."""
+    """Expect ``measured >= limit``, ``>`` if ``strict``: the mirror image of ``at_most``."""
     bound = "above" if strict else "at_least"
     return held(Check(text, Outcome.INCONCLUSIVE, measured, limit, None, unit, low, high, evidence, bound))
 
 
 def held(check: Check) -> Check:
-    """Hold what was measured against the limit, as ``bound`` says.
+    """Compare the measured value with the limit, as ``bound`` says.
 
-    A lower bound breaks an upper limit when it lies beyond, or when what it is of will never end; else nobody knows.
+    A lower bound breaks an upper limit if it is beyond it, or if the outage never ends; otherwise the result is
+    unknown.
     """
     sign, strict = 1 if check.is_upper else -1, check.bound in _STRICT
     if check.measured is None or check.limit is None:
@@ -163,15 +167,18 @@ def held(check: Check) -> Check:
 
 
 def holds(text: str, true: bool | None, *, evidence: str = "") -> Check:
-    """Expect a fact; None means it could not be told."""
+    """Expect a fact; None means unknown."""
     outcome = Outcome.INCONCLUSIVE if true is None else Outcome.PASS if true else Outcome.FAIL
     return Check(text, outcome, evidence=evidence)
 
 
 def decide(checks: Sequence[Check], reasons: Sequence[str] = ()) -> Verdict:
-    """Add checks up: any reason makes the run inconclusive, else a failed check fails it, else an unsure one.
+    """Combine checks into a verdict.
 
-    ``reasons`` come from the measurement (``DrillMetrics.inconclusive``) and from the host, when it was starved
+    Any reason makes the run inconclusive; otherwise a failed check fails it. Otherwise an inconclusive check makes it
+    inconclusive.
+
+    ``reasons`` come from the measurement (``DrillMetrics.inconclusive``) and from the host if it was starved
     (``failover.analysis.hostload``): a starved run is never a pass or a fail.
     """
     found = tuple(reasons) if checks else (*reasons, "nothing was checked: the drill has no expectations")
@@ -186,6 +193,6 @@ def decide(checks: Sequence[Check], reasons: Sequence[str] = ()) -> Verdict:
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
-    """One exit code for several runs: a fail outweighs an inconclusive run, which outweighs a pass."""
+    """Return one exit code for several runs: a fail outweighs an inconclusive run, which outweighs a pass."""
     codes = {verdict.exit_code for verdict in verdicts}
     return next((code for code in (1, 4) if code in codes), 0)

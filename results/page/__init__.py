@@ -1,1 +1,1 @@
-"""One HTML page per run: what a drill shows, whether it did, and the figures that prove it."""
+"""HTML page of a run: the purpose of the drill, its verdict, and the figures that prove it."""

@@ -1,7 +1,7 @@
-"""The charts over time of one run of each group that is compared, side by side on common axes.
+"""Charts over time of one run per compared group, side by side on common axes.
 
-Changes when charts of groups are put beside each other in another way. Of each group it is the run of the lowest phase
-that all groups have, so that faults come at the same moment; else its first. Reads run folders; imports numpy.
+Changes when charts of groups are arranged in another way. The run shown is that of the lowest phase that all groups
+have, so that faults come at the same time; else the group's first. Reads run folders; imports numpy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hpn.testbed.errors import InputError, MachineError
 
 _MOST_GROUPS = 4
 _OF_THE_MACHINE = "host"
-"""The chart that tells nothing of what was compared."""
+"""The machine's chart, which says nothing about the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Beside:
 
 
 def beside(groups: Sequence[Group]) -> tuple[Beside, ...]:
-    """A row for each chart that the first groups have; nothing of one group, or where folders do not tell."""
+    """Return a row for each chart of the first groups; nothing for a single group, or if folders lack the data."""
     shown = [group for group in groups[:_MOST_GROUPS] if group.runs]
     if len(shown) < 2:
         return ()
@@ -50,7 +50,7 @@ def beside(groups: Sequence[Group]) -> tuple[Beside, ...]:
 
 
 def _alike(groups: Sequence[Group]) -> list[Compared]:
-    """One run of each, of one phase where they share any."""
+    """Return one run of each group, of the same phase if they share any."""
     phases = set.intersection(*({run.manifest.phase for run in group.runs} for group in groups))
     least = min(phases, default=None)
     return [next((run for run in group.runs if run.manifest.phase == least), group.runs[0]) for group in groups]
@@ -59,12 +59,12 @@ def _alike(groups: Sequence[Group]) -> list[Compared]:
 def _charts(run: Compared) -> Sequence[Chart]:
     try:
         return [chart for chart in charts_of(read(Path(run.folder))) if chart.id != _OF_THE_MACHINE]
-    except (InputError, MachineError):  # its figures are there all the same
+    except (InputError, MachineError):  # its figures are shown without charts
         return ()
 
 
 def _on_one(charts: Sequence[Chart]) -> Iterator[Chart]:
-    """The same with one x axis, and one y axis where they share the unit."""
+    """Yield the charts with one x axis, and with one y axis if they share the unit."""
     x_axes = [chart.x_axis for chart in charts]
     ends = min(axis.low for axis in x_axes), max(axis.high for axis in x_axes)
     for chart in charts:

@@ -1,9 +1,9 @@
-"""The two chains of events that run side by side after an edge, on one logarithmic axis of time. Pure.
+"""The two parallel chains of events after an edge, on one logarithmic time axis. Pure.
 
-Changes when the lab reports another kind of event, or a chain is told otherwise. What happens at the host whose link
-is hit (carrier, LAG) saves what it sends; what goes through the fabric (carrier at the switch, neighbour, withdrawal,
-notice, move) saves what is sent to it. A failover takes from 20 us to seconds, so that on a plain axis all of it is one
-dot.
+Changes when the lab reports another kind of event, or a chain is shown in another way. Events at the host of a failed
+link (carrier, LAG) protect the traffic that it sends. Events in the fabric (carrier at the switch, neighbour,
+withdrawal, notice, move) protect the traffic sent to it. A failover takes from 20 us to seconds; on a linear axis it
+would be one dot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hpn.testbed.events import Event
 
 
 class Side(StrEnum):
-    """Whose chain a step belongs to."""
+    """The chain that a step belongs to."""
 
     HOST = "at the host: what it sends"
     FABRIC = "through the fabric: what is sent to it"
@@ -29,7 +29,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Events of one sort: the first and the last of them, ms since the injection."""
+    """Events of one kind: the first and the last of them, ms since the injection."""
 
     side: Side
     name: str
@@ -40,14 +40,14 @@ class Step:
 
     @property
     def text(self) -> str:
-        """When it was: '3.11 ms', '10.0 to 10.3 ms, 6 events'."""
+        """Time of the events: '3.11 ms', '10.0 to 10.3 ms, 6 events'."""
         when = time_range(self.first_ms, self.last_ms)
         return when if self.count == 1 else f"{when}, {self.count:,} events"
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """All steps of an edge on one axis."""
+    """Steps of an edge on one axis."""
 
     title: str
     axis: Logarithmic
@@ -55,11 +55,11 @@ class Chain:
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
-        """Values written below the axis."""
+        """Values labelled below the axis."""
         return self.axis.ticks()
 
     def sides(self) -> tuple[tuple[Side, tuple[Step, ...]], ...]:
-        """The steps of each side that has any, in order of time."""
+        """Return the steps of each side that has any, in order of time."""
         found = ((side, tuple(step for step in self.steps if step.side is side)) for side in Side)
         return tuple((side, steps) for side, steps in found if steps)
 
@@ -84,7 +84,10 @@ _NAMES: Mapping[Mark, str] = {
 
 
 def chain_of(result: EdgeResult, events: Iterable[Event], hosts: Collection[str], recover: Phase) -> Chain:
-    """The chains of an edge; ``events`` of the whole run, ``hosts`` by name, ``recover``: when its flows recovered."""
+    """Return the chains of an edge.
+
+    ``events``: those of the complete run; ``hosts``: host names; ``recover``: recovery of the edge's flows.
+    """
     edge = result.edge
     within = [event for event in events if edge.inject_before_ns <= event.at_ns < edge.window_end_ns]
     sorts: dict[tuple[Side, str], list[Event]] = {}
@@ -118,7 +121,7 @@ def _step(side: Side, name: str, events: Sequence[Event], injected_ns: int) -> S
 
 
 def _end(kind: EdgeKind, recover: Phase) -> Iterable[Step]:
-    """When the last flow that is hit had recovered."""
+    """Yield the recovery of the last flow that was hit."""
     if recover.ms is not None:
         what = "last flow recovered" if kind is EdgeKind.FAILURE else "last flow back"
         yield Step(Side.END, what, 1, recover.ms, recover.ms, recover.by)

@@ -1,7 +1,7 @@
-"""Lines over a common axis, as the page draws them: geometry for SVG, numbers for uPlot, rows for a table. Pure.
+"""Line charts of the page: geometry for SVG, numbers for uPlot, rows for a table. Pure.
 
-Changes when a chart shows something else. The drawing stands without a script; uPlot, where scripts may run, takes its
-place with the same numbers, so that one can zoom.
+Changes when a chart shows something else. The SVG needs no script. Where scripts may run, uPlot replaces it with the
+same numbers, so that readers can zoom.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from hpn.results.page.axis import Linear, Tick, linear, number_text
 
 MOST_POINTS = 600
-"""Of one line; a page stays small, and a screen has hardly more columns."""
+"""Maximum points of a line: pages stay small, and screens have few more columns."""
 _LABEL_ROWS, _LABEL_PCT = 4, 1.3
-"""Above a chart for what its moments are called; of its width a character takes at most so much where it is narrow."""
-_LONGEST = 200  # letters of a name
+"""Text rows above a chart for names of moments; width of a character on a narrow screen, in per cent of the chart."""
+_LONGEST = 200  # characters of a name
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 4", "12 4")
-"""Lines are told apart by these too, for those who see or print no colours."""
+"""Dash patterns distinguish lines without colours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: None in ``ys`` is a gap."""
+    """One line; None in ``ys`` is a gap."""
 
     name: str
     ys: Sequence[float | None]
@@ -40,7 +40,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A moment on the x axis; ``row``: how high above the chart its text stands, None where there is no room."""
+    """A moment on the x axis; ``row``: text row above the chart, None if there is no room."""
 
     at_pct: float
     text: str
@@ -49,7 +49,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A line as SVG has it: the points of a box of 1000 x 1000, y downwards."""
+    """A line in SVG: points in a box of 1000 x 1000, y downwards."""
 
     name: str
     path: str
@@ -59,9 +59,10 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``xs`` ascend. ``group``: charts of one group are zoomed together; ``aligned`` gives them one x axis.
+    """A chart of lines; ``xs`` ascend.
 
-    ``y_ends``: what the y axis holds beside the data, as of charts that it stands beside.
+    ``group``: charts of one group are zoomed together; ``aligned`` gives them one x axis. ``y_ends``: further values
+    that the y axis must contain, such as those of adjacent charts.
     """
 
     id: str
@@ -78,35 +79,35 @@ class Chart:
 
     @property
     def x_axis(self) -> Linear:
-        """It ends where the data do, or those of charts that it is aligned with."""
+        """Horizontal axis: it ends with the data, or with those of charts that it is aligned with."""
         ends = self.x_ends or ((self.xs[0], self.xs[-1]) if self.xs else (0.0, 1.0))
         return Linear(*ends) if ends[1] > ends[0] else linear(*ends)
 
     @property
     def y_axis(self) -> Linear:
-        """From 0, or below it where values are."""
+        """Vertical axis: it starts at 0, or lower for negative values."""
         low, high = self.reach
         return linear(low, high) if low < high else linear(0.0, 1.0)
 
     @property
     def reach(self) -> tuple[float, float]:
-        """The least and the largest that its y axis holds."""
+        """Minimum and maximum of the y axis."""
         values = [y for line in self.lines for y in line.ys if y is not None and math.isfinite(y)]
         return min(0.0, self.y_ends[0], *values), max(0.0, self.y_ends[1], *values)
 
     @property
     def x_ticks(self) -> tuple[Tick, ...]:
-        """Values written below it."""
+        """Values labelled below the chart."""
         return self.x_axis.ticks(7)
 
     @property
     def y_ticks(self) -> tuple[Tick, ...]:
-        """Values written at its left."""
+        """Values labelled at the left of the chart."""
         return self.y_axis.ticks(5)
 
     @property
     def drawn(self) -> tuple[Drawn, ...]:
-        """The lines as SVG has them."""
+        """Lines in SVG."""
         return tuple(
             Drawn(line.name, self._path(line), _DASHES[at % len(_DASHES)], at % len(_DASHES) + 1)
             for at, line in enumerate(self.lines)
@@ -114,7 +115,7 @@ class Chart:
 
     @property
     def placed(self) -> tuple[Placed, ...]:
-        """The moments within the x axis, each with the lowest row above the chart in which its text has room."""
+        """Moments within the x axis, each with the lowest text row above the chart that has room."""
         taken, found, axis = [0.0] * _LABEL_ROWS, [], self.x_axis
         for each in self.moments:
             if not axis.low <= each.at <= axis.high:
@@ -130,12 +131,12 @@ class Chart:
 
     @property
     def label_rows(self) -> int:
-        """How many rows of text stand above it."""
+        """Number of text rows above the chart."""
         return max((each.row + 1 for each in self.placed if each.row is not None), default=0)
 
     @property
     def data(self) -> str:
-        """What uPlot takes, as JSON that no HTML parser takes for markup."""
+        """Input of uPlot, as JSON that no HTML parser can mistake for markup."""
         columns = [self.xs, *(line.ys for line in self.lines)]
         told = {
             "lines": [line.name[:_LONGEST] for line in self.lines],
@@ -152,7 +153,7 @@ class Chart:
         return json.dumps(told, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
     def rows(self, most: int = 60) -> tuple[tuple[str, ...], ...]:
-        """The table beside it: every value where there are few, else of evenly spaced ones."""
+        """Return the rows of the chart's table: every value if there are few, else evenly spaced ones."""
         every = max(math.ceil(len(self.xs) / most), 1)
         return tuple(
             (number_text(self.xs[at]), *("" if (y := line.ys[at]) is None else number_text(y) for line in self.lines))
@@ -160,7 +161,7 @@ class Chart:
         )
 
     def _path(self, line: Line) -> str:
-        """In whole units of the box; a stretch that stays level is one line."""
+        """Return the SVG path in whole units of the box; a constant stretch is one line."""
         x_axis, y_axis, said, pen, last = self.x_axis, self.y_axis, [], "M", 0
         level = ""  # the end of a level stretch that is not drawn yet
         for x, y in zip(self.xs, line.ys, strict=True):
@@ -182,13 +183,13 @@ class Chart:
 
 
 def _short(value: float) -> float | int:
-    """Five digits: as many as anybody reads off a chart."""
+    """Round to five digits: more cannot be read off a chart."""
     rounded = float(f"{value:.5g}")
     return int(rounded) if rounded.is_integer() else rounded
 
 
 def aligned(charts: Sequence[Chart]) -> tuple[Chart, ...]:
-    """The charts of each group over one x axis, which holds the data of all of them."""
+    """Return the charts, those of each group with one x axis that contains the data of all of them."""
     ends = {
         group: (min(each.xs[0] for each in of), max(each.xs[-1] for each in of))
         for group in {each.group for each in charts if each.group}
@@ -198,7 +199,7 @@ def aligned(charts: Sequence[Chart]) -> tuple[Chart, ...]:
 
 
 def thinned(xs: Sequence[float], lines: Sequence[Line]) -> tuple[Sequence[float], tuple[Line, ...]]:
-    """As many points as a screen can show: of each stretch the mean, where there are more."""
+    """Return as many points as a screen can show: the mean of each stretch if there are more."""
     every = math.ceil(len(xs) / MOST_POINTS)
     if every <= 1:
         return xs, tuple(lines)

@@ -1,4 +1,4 @@
-"""The page of runs held against each other: what was asked otherwise, what differs, each run beside the others. Pure.
+"""Page of a comparison of runs: settings that differ, figures that differ, and every run. Pure.
 
 Changes when a comparison shows something else.
 """
@@ -35,13 +35,13 @@ _MOST_FIGURES, _MOST_SETTINGS = 60, 60
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
 _APART = frozenset({Finding.MORE, Finding.LESS})
 _BY_KEY = frozenset({Across.SETTINGS})
-"""Told key by key, and in the table of groups."""
+"""Shown key by key, and in the table of groups."""
 _NOT_TOLD = "not told"
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """What the template prints, all of it text. ``apart`` and ``alike``: figures that differ, and the others."""
+    """Content of the template, all of it text. ``apart`` and ``alike``: figures that differ, and the others."""
 
     title: str
     answer: str
@@ -61,9 +61,9 @@ def comparison_page(
     over_time: Sequence[Beside] = (),
     page: Path | None = None,
 ) -> str:
-    """The page as text, UTF-8 when written; where it is to lie at ``page`` it leads to the pages of its runs.
+    """Return the page as text, to be written in UTF-8; with a path ``page`` it links to the pages of its runs.
 
-    MachineError when this installation is not whole.
+    MachineError when this installation is incomplete.
     """
     view = comparison_view(groups, found, evidence, over_time, page)
     return rendered("comparison.html", view, has_charts=bool(over_time))
@@ -76,7 +76,7 @@ def comparison_view(
     over_time: Sequence[Beside] = (),
     page: Path | None = None,
 ) -> ComparisonView:
-    """Everything that the page says; ``found``: what ``results.comparison.differences`` says of the groups."""
+    """Return the content of the page; ``found``: the groups' ``results.comparison.differences``."""
     tested = {(key, each.group) for each in evidence if each.significant for key in each.keys}
     apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
@@ -105,7 +105,7 @@ def comparison_view(
 
 
 def _settings(groups: Sequence[Group]) -> Listing:
-    """What was asked otherwise: a row for each, a column for each group; keys as topology and drill files have them."""
+    """Return the settings that differ: one row each, one column per group, with keys as in the files."""
     told = [each.words for each in groups]
     rows = [(str(what), *(group.setting[what] or "-" for group in groups)) for what in Across if what not in _BY_KEY]
     keys = dict.fromkeys(key for each in told for key in each)
@@ -122,7 +122,7 @@ def _value(told: Mapping[str, str], key: str) -> str:
 
 
 def _strips(groups: Sequence[Group], found: Sequence[Difference], page: Path | None) -> Sequence[Strips]:
-    """A strip for each figure, with a track for each group that it is told of."""
+    """Return a strip for each figure, with a track for each group that has it."""
     several = len(groups) > 2
     by_label = {group.label: group for group in groups[1:]}
     figures = []
@@ -140,7 +140,7 @@ def _track(group: Group, key: Key, text: str, side: str, page: Path | None) -> T
 
 
 def _median(found: Summary | None, key: Key) -> str:
-    """What no run could have seen is shorter than the widest bound."""
+    """Return the median; if no run could resolve the figure, the widest upper bound."""
     if found is not None and found.median == found.low == 0 < found.high < math.inf:
         return f"< {value_text(rounded_up(found.high), key.unit)}"
     return value_of(found, key)
@@ -154,7 +154,7 @@ def _readings(runs: Sequence[Compared], key: Key, side: str, page: Path | None) 
 
 
 def _reading(run: Compared, value: Value, key: Key, side: str, page: Path | None) -> Reading:
-    """A bound where it had not ended, or was not seen."""
+    """Return a run's reading; a bound if the outage had not ended or was below the resolution."""
     high = math.inf if value.open_ended else value.high
     is_bound = math.isinf(high) or (value.measured == value.low == 0 and high > 0)
     text = at_least(value_text(value.measured, key.unit), open_ended=value.open_ended)

@@ -1,7 +1,7 @@
-"""Charts over a run's time: goodput by plane, queues of ports, the machine's load. Imports numpy.
+"""Charts over a run's time: goodput by plane, queues of ports, load of the machine. Imports numpy.
 
-Changes when another series of a run folder is drawn. All have one x axis, seconds since the traffic began, so that they
-are zoomed together.
+Changes when another series of a run folder is drawn. All share one x axis, seconds since the traffic began, so that
+they are zoomed together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hpn.results.text.values import scale
 X_LABEL = "s since the traffic began"
 GROUP = "run"
 HOST = "host"
-"""The chart of what the machine did, which is no part of what a fault did."""
+"""Chart of the machine's load, which is no effect of a fault."""
 _MOST_PORTS = 4
 _NO_PLANE = -1
 _MOST_PLANES = 16
@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def goodput_chart(streams: StreamSeries, paths: Sequence[PathAt] | None, moments: Sequence[Moment]) -> Chart | None:
-    """Payload that arrived, by send time and by the plane that carried it; None where nobody sent."""
+    """Return the payload that arrived, by send time and plane; None if no flow sent."""
     bins = streams.bins
     if not bins.count or not streams.flows:
         return None
@@ -44,7 +44,7 @@ def goodput_chart(streams: StreamSeries, paths: Sequence[PathAt] | None, moments
 
 
 def goodput_bps(streams: StreamSeries, paths: Sequence[PathAt]) -> dict[str, Floats]:
-    """Payload that arrived in each bin, as bit/s: of all flows and, where there are several, by plane."""
+    """Return the payload that arrived in each bin in bit/s: of all flows and, if there are several planes, by plane."""
     packet_bytes = np.array([flow.packet_bytes for flow in streams.flows], np.float64)
     bps = streams.received * packet_bytes[:, None] * 8e9 / streams.bins.width_ns
     by_plane = {"all": bps.sum(axis=0)}
@@ -56,7 +56,7 @@ def goodput_bps(streams: StreamSeries, paths: Sequence[PathAt]) -> dict[str, Flo
 
 
 def messages_chart(messages: MessageSeries, moments: Sequence[Moment]) -> Chart | None:
-    """Payload of a job's messages, each spread evenly over its time; None where there was none."""
+    """Return the payload of a job's messages, each spread evenly over its duration; None if there was none."""
     bins = messages.bins
     if not bins.count or not messages.flows:
         return None
@@ -67,9 +67,9 @@ def messages_chart(messages: MessageSeries, moments: Sequence[Moment]) -> Chart 
 
 
 def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int | None, moments: Sequence[Moment]) -> Chart | None:
-    """What waited at the ports whose queues were longest, ms at the port's rate; None where nothing ever waited.
+    """Return the longest port queues, in ms at the port's rate; None if all were always empty.
 
-    Ports are read one after another: a point is the most that was seen of a port in a stretch that all have in common.
+    Ports are read one after another, so a point is a port's maximum in an interval common to all ports.
     """
     courses = []
     for series in sampled.series:
@@ -94,14 +94,14 @@ def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int | None, moments: S
 
 
 def _most(places: npt.NDArray[np.int64], values: Floats, count: int) -> list[float | None]:
-    """The largest value at each place; None where there is none."""
+    """Return the largest value at each place; None where there is none."""
     found = np.full(count, -1.0)
     np.maximum.at(found, places, values)
     return [None if value < 0 else value for value in found.tolist()]
 
 
 def host_chart(course: Sequence[HostMoment], begin_ns: int, moments: Sequence[Moment]) -> Chart | None:
-    """What the machine did meanwhile; None where nobody looked."""
+    """Return the machine's load over time; None if it was not sampled."""
     if len(course) < 2:
         return None
     xs = [(each.at_ns - begin_ns) / 1e9 for each in course]
@@ -115,7 +115,7 @@ def host_chart(course: Sequence[HostMoment], begin_ns: int, moments: Sequence[Mo
 
 
 def _chart(id_: str, title: str, bins: Bins, lines: dict[str, Floats], moments: Sequence[Moment]) -> Chart:
-    whole = max(bins.count - 1, 1)  # the run ends within the last bin, which holds less
+    whole = max(bins.count - 1, 1)  # the run ends within the last bin, which is incomplete
     factor, unit = scale(max(float(values[:whole].max(initial=0.0)) for values in lines.values()), "bit/s")
     xs, thin = thinned(
         [at * bins.width_ns / 1e9 for at in range(whole)],
@@ -125,7 +125,7 @@ def _chart(id_: str, title: str, bins: Bins, lines: dict[str, Floats], moments: 
 
 
 def _planes(bins: Bins, flows: Sequence[int], paths: Sequence[PathAt], there: Sequence[int]) -> npt.NDArray[np.int8]:
-    """Of each flow and bin the place in ``there`` of the plane, as its paths tell."""
+    """Return, for each flow and bin, the index in ``there`` of the flow's plane, from its paths."""
     planes = np.full((len(flows), bins.count), _NO_PLANE, np.int8)
     row = {flow: at for at, flow in enumerate(flows)}
     for path in _in_order(paths):

@@ -1,4 +1,4 @@
-"""The edges of a run: what happened at each and what it cost, failures apart from repairs. Pure.
+"""Edges of a run: their events and their cost, failures separate from repairs. Pure.
 
 Changes when a page tells more of an edge.
 """
@@ -26,28 +26,28 @@ from hpn.testbed.events import Event
 
 _MOST_NICS = 24
 _KEPT = 0.995
-"""Of the goodput before: a NIC that kept more of it has nothing to tell."""
+"""Share of the goodput before the edge; NICs that retained more are not listed."""
 _MOST_EDGES = 40
-"""With a block of their own; those behind them, of a storm of flaps, have a row each."""
+"""Maximum edges with a section of their own; later ones, as in a storm of flaps, have a row each."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeSection:
-    """One edge: what happened, and what it cost."""
+    """One edge: its events and its cost."""
 
     title: str
-    line: str  # what it cost, in a few words
-    open: bool  # at once; else on a click
-    quiet: str  # a sentence in place of a table of zeros; '' where there is something to tell
+    line: str  # its cost, in a few words
+    open: bool  # initially; else on a click
+    quiet: str  # a sentence instead of a table of zeros; '' if there were losses
     facts: tuple[Table, ...]
     chain: Chain
     harmed: Harmed | None
-    goodput: Table | None  # None where no streams ran
+    goodput: Table | None  # None if no streams ran
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The edges of one kind, in order of time: of a failure and of its repair apart (RFC 6414)."""
+    """The edges of one kind, in order of time: failures and repairs are separate (RFC 6414)."""
 
     kind: EdgeKind
     title: str
@@ -57,7 +57,7 @@ class Story:
 
 
 def stories(metrics: DrillMetrics, events: Sequence[Event], hosts: frozenset[str], names: Names) -> tuple[Story, ...]:
-    """That of what broke, then that of what was repaired; without one of which there was none."""
+    """Return the story of the failures, then that of the repairs; a kind without edges is omitted."""
     return tuple(_story(metrics, events, hosts, names, kind) for kind in EdgeKind if _of_kind(metrics, kind))
 
 
@@ -78,7 +78,7 @@ def _story(
 
 
 def _texts(sections: Sequence[EdgeSection]) -> Iterator[str]:
-    """What may hold names, in the order in which it is read."""
+    """Yield texts that may contain names, in reading order."""
     for section in sections:
         yield section.title
         yield from (bar.name for bar in section.harmed.bars[:1]) if section.harmed else ()
@@ -103,7 +103,7 @@ def _section(
 
 
 def _title(metrics: DrillMetrics, result: EdgeResult, names: Names) -> str:
-    """'Failure of cut: link-down of p0.s0.h0.r0.0'; of a flap with its number, the first one's too."""
+    """Return 'Failure of cut: link-down of p0.s0.h0.r0.0'; edges of a flap are numbered, including the first."""
     edge = result.edge
     several = any(other.edge.index and other.edge.faults == edge.faults for other in metrics.edges)
     title = f"{edge.kind.capitalize()}{f' {edge.index}' if several else ''} of {' and '.join(edge.faults)}"
@@ -114,7 +114,7 @@ def _title(metrics: DrillMetrics, result: EdgeResult, names: Names) -> str:
 
 
 def _quiet(result: EdgeResult) -> str:
-    """Of an edge that took nothing from anybody."""
+    """Return a sentence for an edge without any losses; '' otherwise."""
     if result.lost or result.flows_lossy or result.flows_died or result.flows_unrecovered or result.congestion:
         return ""
     if not result.flows_hit:
@@ -142,7 +142,7 @@ def _line(metrics: DrillMetrics, at: int) -> str:
 
 
 def _costs(metrics: DrillMetrics, at: int, *, streams: bool) -> Iterator[Table]:
-    """What an edge cost: the streams, the job or client, and the client beside it; whatever ran."""
+    """Yield the cost of an edge to the streams, the job or client, and the client alongside it, if they ran."""
     if streams:
         yield _facts(metrics, metrics.edges[at])
     for who, job in (("the job", metrics.job), ("the client beside it", metrics.beside)):
@@ -187,7 +187,10 @@ def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
 
 
 def _times(metrics: DrillMetrics, result: EdgeResult) -> Iterator[tuple[str, str]]:
-    """The outages; of scattered loss, whose holes only an expectation adds up, what was lost and the longest hole."""
+    """Yield the outages; for scattered loss, the share lost and the longest hole.
+
+    Only expectations add up holes.
+    """
     worst = _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over)
     if (spread := scattered(metrics, (result,))) is not None:
         yield "of what these flows sent", spread.share
@@ -208,29 +211,32 @@ def _congested(result: EdgeResult) -> Iterator[tuple[str, str]]:
 
 
 def _worst_ms(metrics: DrillMetrics, result: EdgeResult) -> float:
-    """Of what never came back the lower bound that an expectation has."""
+    """Return the worst outage; for flows that never recovered the lower bound of the expectation."""
     return max(result.worst_outage_plbm_ms, worst_ms(metrics, result) if result.never_over else 0.0)
 
 
 def _outage(value_ms: float, within: Interval, never: bool) -> str:
-    """``never``: it was not over when the window was. What was not seen is shorter than what would have been."""
+    """Return an outage with its interval. ``never``: it had not ended with the window.
+
+    An outage that was not seen is shorter than the resolution.
+    """
     if never:
         return at_least(time_text(value_ms)) if value_ms else NEVER
     if not value_ms:
         return f"< {_rounded_up(within.high)}" if within.high else "none"
     ends = time_range(within.low, within.high)
-    if " to " not in ends:  # three digits do not tell them apart
+    if " to " not in ends:  # both ends look the same in three digits
         ends = span_text(within.low, within.high, "ms")
     return f"{time_text(value_ms)} ({ends})"
 
 
 def _rounded_up(value_ms: float) -> str:
-    """As expectations have it: a bound that is rounded down is none."""
+    """Return an upper bound rounded up, as in expectations: rounding down would break it."""
     return f"{milliseconds(rounded_up(value_ms))} ms"
 
 
 def _goodput(result: EdgeResult) -> Table:
-    """Of all flows, and of the NICs that kept least of what they had before; all in one unit."""
+    """Return the goodput of all flows, and of the NICs that retained the smallest share; all in one unit."""
     harmed = sorted(result.nics, key=lambda each: (_kept(each.goodput), each.nic, each.direction))
     count = min(sum(_kept(each.goodput) < _KEPT for each in harmed), _MOST_NICS)
     shown, left_out = harmed[:count], harmed[count:]

@@ -1,4 +1,4 @@
-"""Pages from folders: of a run, and over the runs below a folder."""
+"""Pages from folders: of one run, and of all runs below a folder."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NAME = PAGE
 
 
 def report_of(path: Path, place: Path) -> str:
-    """The page to lie at ``place`` of the run at ``path``, or over the runs below it. InputError where there is none.
+    """Return the page for ``place`` of the run at ``path``, or of all runs below it. InputError if there is none.
 
-    What a folder does not tell is named in it.
+    The page names the parts that a folder lacks.
     """
     if (path / "manifest.json").exists():
         return page(read(path))
@@ -26,14 +26,14 @@ def report_of(path: Path, place: Path) -> str:
 
 
 def write_report(path: Path) -> Path:
-    """Write the page into the folder; where it is. InputError when it is no folder of runs."""
+    """Write the page into the folder and return its path. InputError if the folder has no run."""
     place = path / PAGE
     write(place, report_of(path, place).encode(errors="backslashreplace"))
     return place
 
 
 def write_missing(path: Path) -> Iterator[Path | InputError]:
-    """Write the page of each run below a folder that has none; where it is, or why there is none."""
+    """Write the page of each run below a folder that lacks one; yield its path, or the error."""
     for run in runs_below(path, path / PAGE):
         if not run.has_page:
             try:

@@ -1,6 +1,6 @@
-"""The flows that an edge harmed most, each as a bar on one logarithmic axis of time. Pure.
+"""Flows that an edge harmed most, each as a bar on one logarithmic time axis. Pure.
 
-Changes when a bar tells more of a flow. A bar is a flow's outage; of scattered loss it is its longest hole.
+Changes when a bar tells more of a flow. A bar is a flow's outage; for scattered loss it is its longest hole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_FLOWS = 24
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One flow's outage on a logarithmic axis, from what it lasted certainly to what it may have lasted, per cent."""
+    """One flow's outage on a logarithmic axis, from the minimum to the maximum that it may have lasted, in per cent."""
 
     name: str
     words: str
@@ -32,15 +32,15 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Harmed:
-    """The flows of an edge that were harmed most, most first."""
+    """The flows that an edge harmed most, in descending order."""
 
     bars: tuple[Bar, ...]
     ticks: tuple[Tick, ...]
-    left_out: int  # harmed less
+    left_out: int  # flows that were harmed less
 
 
 def harmed(of: Sequence[FlowEdgeResult], names: Names) -> Harmed | None:
-    """None where nobody lost anything."""
+    """Return the flows that lost packets; None if no flow did."""
     hurt = sorted(
         (flow for flow in of if flow.lost + flow.corrupted or flow.stopped_by_error),
         key=lambda flow: (-flow.outage_plbm_ms, flow.name),
@@ -72,7 +72,7 @@ def _is_scattered(flow: FlowEdgeResult) -> bool:
 
 
 def _lasted(flow: FlowEdgeResult) -> Interval:
-    """A hole of scattered loss is shorter or longer than its packets say by less than a period."""
+    """Return the interval of the outage; a hole of scattered loss is uncertain by one period either way."""
     if _is_scattered(flow):
         return around(flow.worst_outage_ms, flow.resolution_ms + flow.budget.machine_ms + flow.budget.clock_ms)
     return flow.budget.interval

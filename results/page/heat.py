@@ -1,6 +1,6 @@
-"""When which flow lost how much: a row a flow, the most harmed first, a cell where packets were missing. Imports numpy.
+"""Losses by flow and time: a row per flow, the most harmed first, a cell where packets were missing. Imports numpy.
 
-Changes when the map shows something else. Losses only are drawn, so the map of a run without any is empty and small.
+Changes when the map shows something else. Only losses are drawn, so the map of a run without any is empty and small.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from hpn.results.page.axis import Linear, Tick
 
 _MOST_FLOWS = 32
 _MOST_COLUMNS = 600
-"""Of a row: a screen has hardly more, and what is narrower cannot be seen."""
+"""Maximum columns of a row: screens have few more, and narrower cells are invisible."""
 _SHADES = 4
-_WIDE, _HIGH = 1000, 100  # of the box that a row is drawn in
+_WIDE, _HIGH = 1000, 100  # size of a row's box
 _LEAST_WIDE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Shade:
-    """All stretches of time in which a flow lost alike, as one path of SVG in a box of 1000 x 100.
+    """Stretches of time with the same share of loss, as one SVG path in a box of 1000 x 100.
 
-    ``number``: 1 little to 4 all; a stretch is as high as it is dark.
+    ``number``: from 1, little loss, to 4, total loss; the height of a stretch follows it.
     """
 
     number: int
@@ -36,13 +36,13 @@ class Row:
     """One flow."""
 
     name: str
-    lost: int  # packets in all
+    lost: int  # packets, total
     shades: tuple[Shade, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """``left_out``: flows that lost less than those shown."""
+    """Losses of the flows shown. ``left_out``: number of flows that lost less."""
 
     rows: tuple[Row, ...]
     ticks: tuple[Tick, ...]
@@ -51,7 +51,7 @@ class HeatMap:
 
 
 def heat_map(streams: StreamSeries) -> HeatMap | None:
-    """None where nobody lost anything."""
+    """Return the map of losses; None if no flow lost anything."""
     sent, received = streams.sent.astype(np.int64), streams.received.astype(np.int64)
     missing = np.maximum(sent - received, 0)
     lost = missing.sum(axis=1)
@@ -74,7 +74,7 @@ def heat_map(streams: StreamSeries) -> HeatMap | None:
 
 
 def _shades(shades: list[int], unit: float) -> tuple[Shade, ...]:
-    """Runs of one shade, ``unit`` of the box's width a column."""
+    """Return the runs of each shade; a column is ``unit`` of the box's width."""
     paths: dict[int, list[str]] = {}
     begin = 0
     for at in range(1, len(shades) + 1):

@@ -1,7 +1,7 @@
-"""Links from the words of a page to its glossary: a term is linked at its first use in a section. Pure.
+"""Links from words of a page to its glossary: a term is linked at its first use in a section. Pure.
 
-Changes when a page links terms otherwise. Text comes from runs: it is escaped before links are put into it, and links
-hold nothing of it but the word itself.
+Changes when a page links terms in another way. Text comes from runs: it is escaped before links are inserted, and a
+link contains only the word itself.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hpn.results.text.terms import TERMS, Term
 
 Shown = Callable[[object], Markup]
 _LONGEST = 20_000
-"""Of a text; the paths of lines in a chart are the longest that we make."""
+"""Maximum characters of a text; SVG paths of charts are the longest texts."""
 
 
 class Glossary:
-    """The terms that a page has used so far; a page has one."""
+    """The terms used so far on a page; each page has its own."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
 
     def section(self) -> Shown:
-        """Turns text of a new section into markup, with a link at the first use of each term."""
+        """Return a function that turns text of a new section into markup, with a link at the first use of each term."""
         linked: set[str] = set()
 
         def shown(text: object) -> Markup:
@@ -36,12 +36,12 @@ class Glossary:
         return shown
 
     def terms(self) -> Iterator[Term]:
-        """Those that were linked, by name."""
+        """Return the terms that were linked, by name."""
         return (term for name, term in TERMS.items() if name in self._used)
 
 
 def as_text(text: str) -> str:
-    """Text of a run without control characters, which no page may hold, and as long as anybody reads."""
+    """Return text of a run without control characters, which pages must not contain, truncated to a readable length."""
     return printable(text[:_LONGEST], "\n\t") + ("..." if len(text) > _LONGEST else "")
 
 
@@ -61,14 +61,14 @@ def _linked(text: str, linked: set[str], used: set[str]) -> Markup:
 
 @cache
 def _words() -> tuple[dict[str, Term], re.Pattern[str]]:
-    """Each term by its words in small letters, and what finds them: longest first, never a part of a name."""
+    """Return each term by its lower-case words, and a pattern that finds them: longest first, never within a name."""
     forms = {form: term for term in TERMS.values() for name in (term.name, *term.also) for form in (name, f"{name}s")}
     spelled = "|".join(_spelled(form) for form in sorted(forms, key=len, reverse=True))
     return {form.lower(): term for form, term in forms.items()}, re.compile(rf"(?<![\w.&#>-])(?:{spelled})(?![\w-])")
 
 
 def _spelled(form: str) -> str:
-    """A word may open a sentence; an abbreviation is itself: LAG is not the lag of a clock."""
+    """Return the pattern of a word. It may be capitalised, but an abbreviation is literal: LAG is not a clock's lag."""
     if form != form.lower():
         return re.escape(form)
     return f"[{form[0]}{form[0].upper()}]{re.escape(form[1:])}"

@@ -1,4 +1,4 @@
-"""Tables of a page whose cells are more than text: links to runs, marks of outcomes; and what narrows them.
+"""Tables of a page whose cells are more than text: links to runs, marks of outcomes, and filters.
 
 Changes when a cell of a page can be something else. The template's ``table`` prints them all.
 """
@@ -12,14 +12,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 _CLASSES: Mapping[str, str] = {"clean": "pass", "violation": "fail", "error": "fail", "no verdict": "inconclusive"}
-"""How the style sheet draws outcomes that no single run has, or none."""
+"""Style classes for outcomes that are no verdict of a single run."""
 _LONG = 24
-"""So many rows are a screen's; longer tables scroll."""
+"""Rows that fit a screen; longer tables scroll."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Text that leads to a file beside the page; a plain text where ``href`` is ''."""
+    """Text that links to a file near the page; plain text if ``href`` is ''."""
 
     text: str
     href: str
@@ -27,13 +27,13 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The word for an outcome, drawn as one."""
+    """An outcome's word, drawn as a mark."""
 
     text: str
 
     @property
     def mark(self) -> str:
-        """Its class in the style sheet."""
+        """Class in the style sheet."""
         return _CLASSES.get(self.text, self.text)
 
 
@@ -42,7 +42,7 @@ Cell = str | Link | Mark
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table with a caption. ``classes``: of each row, for filters. ``stacks``: rows are blocks on a phone."""
+    """A table with a caption. ``classes``: one for each row, for filters. ``stacks``: rows are blocks on a phone."""
 
     caption: str
     columns: tuple[str, ...]
@@ -52,13 +52,13 @@ class Listing:
 
     @property
     def is_long(self) -> bool:
-        """Whether it scrolls within the page."""
+        """True if the table scrolls within the page."""
         return len(self.rows) > _LONG
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing that a list can be narrowed to; ``name`` is the class of its rows, '' of all."""
+    """One choice of a filter; ``name`` is the class of its rows, '' for all rows."""
 
     name: str
     text: str
@@ -66,20 +66,20 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a list can be narrowed by, without a script; its first choice is everything."""
+    """A filter of a list that needs no script; its first choice is everything."""
 
     of: str
     choices: Sequence[Choice]
 
 
 def href(to: Path, page: Path) -> str:
-    """The relative address of a file for a page: a name can neither end it nor be taken for a scheme."""
+    """Return a file's relative address for a page, quoted so that a name cannot end it or look like a scheme."""
     relative = os.path.relpath(os.path.abspath(to), os.path.dirname(os.path.abspath(page)))
     return "./" + quote(os.fsencode(relative))
 
 
 def without_constant(listing: Listing) -> tuple[Listing, Sequence[tuple[str, str]]]:
-    """The table without columns of plain text that say the same in all rows, and what these say."""
+    """Return the table without text columns that are the same in all rows, and the content of these columns."""
     if len(listing.rows) < 2:
         return listing, ()
     same = {

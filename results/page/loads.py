@@ -1,4 +1,4 @@
-"""The offered load of links as a table of a run's page. Pure.
+"""Table of the links' offered load on a run's page. Pure.
 
 Changes when a page tells more of offered load.
 """
@@ -15,11 +15,11 @@ from hpn.results.text.values import value_text
 _MOST_SPANS = 8
 _MOST_LINKS = 16
 _SEEN = 0.001
-"""Of the link's rate: as many digits as are shown."""
+"""Smallest visible change, as a share of the link's rate."""
 
 
 def offered_table(metrics: DrillMetrics) -> Table | None:
-    """The offered load of the busiest links, before the faults and after each; None where nobody knows it."""
+    """Return the offered load of the busiest links, before the faults and after each; None if it is unknown."""
     offered = metrics.offered
     if offered is None or not offered.links:
         return None
@@ -47,7 +47,7 @@ def _shares(link: OfferedLink, columns: Sequence[int]) -> list[float]:
 
 
 def _tells(link: OfferedLink, columns: Sequence[int]) -> bool:
-    """Whether a fault or repair made a difference that one can see, or the link carries less than it is offered."""
+    """Return True if a fault or repair changed the load visibly, or the load exceeds the link's rate."""
     shares = _shares(link, columns)
     changed = any(link.shares[at] is None for at in columns) or max(shares) - min(shares) >= _SEEN
     return changed or max(shares) > FULL

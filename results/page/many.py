@@ -1,7 +1,7 @@
-"""The page over many runs: what they come to and what failed, a line for each run, each figure with its limit.
+"""Page of many runs: their overall outcome, failures, a line for each run, each figure with its limit.
 
-Changes when a page over many runs shows something else. Repeats and suites are judged; below any other folder runs are
-listed, the newest first.
+Changes when a page over many runs shows something else. Repeats and suites get a verdict; below any other folder runs
+are listed, the newest first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class _Drill:
-    """Runs of one drill, what they come to as repeats, and what came of its baseline; None where it has none."""
+    """Runs of one drill, their verdict as repeats, and the outcome of its baseline; None if it has none."""
 
     series: Series
     together: Repeated | None = None
@@ -55,40 +55,40 @@ class _Drill:
 
     @property
     def is_gated(self) -> bool:
-        """Whether its baseline makes it no pass."""
+        """True if its baseline keeps the drill from passing."""
         return self.gate is not None and self.gate.answer != Outcome.PASS
 
     @property
     def by_limits(self) -> str:
-        """What its limits alone say."""
+        """Outcome by limits alone."""
         return self.series.worst if self.together is None else self.together.outcome.value
 
     @property
     def outcome(self) -> str:
-        """What its limits and its baseline say together."""
+        """Outcome by limits and baseline together."""
         return worst([self.by_limits, *([self.gate.answer] if self.gate is not None else [])])
 
     @property
     def why_by_limits(self) -> str:
-        """Why its limits alone make it no pass."""
+        """Reason why the drill does not pass by its limits alone."""
         if self.together is not None and (said := why(self.together.verdict)):
             return said
         return next((_why(run) for run in self.series.last if run.outcome != Outcome.PASS.value), "")
 
     @property
     def why(self) -> str:
-        """Why it is no pass: its limits, then its baseline."""
+        """Reason why the drill does not pass: first its limits, then its baseline."""
         held = f"against its baseline {self.gate.reason}" if self.gate is not None and self.is_gated else ""
         return "; ".join(filter(None, (self.why_by_limits, held)))
 
 
 def many_page(folder: Path, page: Path) -> str:
-    """The page over the runs below ``folder``, to lie at ``page``. InputError where there is no run."""
+    """Return the page for path ``page`` of the runs below ``folder``. InputError if there is no run."""
     return many_html(many_view(folder, page))
 
 
 def many_view(folder: Path, page: Path) -> ManyView:
-    """Everything that it says."""
+    """Return the content of the page."""
     found, suite = runs_below(folder, page), suite_in(folder)
     name = folder.resolve().name
     if suite is not None:
@@ -101,7 +101,7 @@ def many_view(folder: Path, page: Path) -> ManyView:
 
 
 def _judged_view(name: str, runs: Sequence[OneRun], folder: Path, kept: Sequence[Gated] = ()) -> ManyView:
-    """Repeats, each drill judged as one."""
+    """Return the view of repeats, with one verdict for each drill."""
     gates = {each.title: each for each in kept}
     series = series_of(runs)
     found = [_Drill(each, judged(each), gates.get(f"{each.drill} on {each.engine}")) for each in series]
@@ -118,13 +118,13 @@ def _judged_view(name: str, runs: Sequence[OneRun], folder: Path, kept: Sequence
 
 
 def _part(gated: Gated) -> Part:
-    """What came of a baseline: what was changed, what is worse, and folded what is better."""
+    """Return the outcome of a baseline: what changed, what is worse, and, folded, what is better."""
     lines = tuple(filter(None, (gated.changed, *gated.lines)))
     return Part(f"{gated.title} against its baseline", lines, f"{len(gated.better)} better", gated.better)
 
 
 def _against(head: Head, kept: Sequence[Gated]) -> Head:
-    """The same with what came of baselines: a drill that keeps its limits fails where a figure is worse."""
+    """Return the head with the outcome of baselines: a drill within its limits fails if a figure is worse."""
     bad = [each for each in kept if each.answer != Outcome.PASS]
     head = replace(head, parts=tuple(map(_part, sorted(kept, key=lambda each: each.answer == Outcome.PASS))))
     if not bad:
@@ -197,7 +197,7 @@ def _view(
 
 
 def _gated(run: OneRun, gates: Mapping[Path, _Drill]) -> OneRun:
-    """A drill's only run has its drill's answer, for there is no other row to have it."""
+    """Return the run with its drill's outcome if it is the drill's only run, which has no other row."""
     drill = gates.get(run.path)
     return run if drill is None else replace(run, outcome=drill.outcome, problem=drill.why, verdict=None)
 
@@ -235,12 +235,12 @@ def _row(run: OneRun) -> tuple[Cell, ...]:
 
 
 def _took(made: Manifest) -> str:
-    """How long by the clock that its engine measured with; a guest's virtual time is not what people wait for."""
+    """Return the duration by the engine's clock, marked if it is a guest's virtual time."""
     return f"{made.duration_s:.1f} s" + (" (virtual)" if has_virtual_time(made.engine) else "")
 
 
 def _says(verdict: Verdict) -> str:
-    """What failed, or why it says nothing; of a pass what its faults cost, else its first figures."""
+    """Return the failures, or the reason for an inconclusive run; for a pass its cost, else its first figures."""
     if verdict.outcome is Outcome.INCONCLUSIVE:
         return why(verdict)
     if verdict.outcome is Outcome.PASS and verdict.cost:
@@ -259,7 +259,7 @@ def _says(verdict: Verdict) -> str:
 
 
 def _filters(runs: Sequence[OneRun], series: Sequence[Series]) -> Iterator[Filter]:
-    """By outcome and by drill, where there are several."""
+    """Yield filters by outcome and by drill if there are several."""
     outcomes = Counter(run.outcome for run in runs)
     if len(outcomes) > 1:
         choices = [Choice(each.replace(" ", "-"), f"{each} ({count})") for each, count in outcomes.items()]

@@ -1,7 +1,7 @@
-"""Names of a fabric's parts, flows and edges in words, for readers who have not learned them yet. Pure.
+"""Explanations of names of a fabric's parts, flows and edges, for new readers. Pure.
 
-Changes when names tell something else. ``p0.s0.h0.r0>p0.s1.h0.r0#0`` is short enough for tables, but a stranger does
-not know it: a section of a page says of the first name of each kind what it means.
+Changes when names tell something else. ``p0.s0.h0.r0>p0.s1.h0.r0#0`` is short enough for tables, but new readers do not
+know it. A section of a page explains the first name of each kind.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _FLOW = re.compile(r"(.+)>(.+)#(\d+)")
 ROLES = {Role.HOST: "host", Role.TOR: "ToR", Role.AGG: "Agg", Role.CORE: "Core"}
 _ORDINALS = ("first", "second", "third")
 _MOST_LABELS = 200
-"""Of edges that are looked for in a section's texts: a storm of flaps has thousands, all of one kind."""
+"""Maximum edges searched for in a section's texts: a storm of flaps has thousands, all of one kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name and what it means."""
+    """A name and its meaning."""
 
     name: str
     words: str
@@ -33,7 +33,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Names:
-    """What a run's names mean. ``fabric`` None: the folder does not tell it, and names stay names."""
+    """Meanings of a run's names. ``fabric`` None: the folder lacks it, and names stay unexplained."""
 
     fabric: Fabric | None
     faults: Sequence[AskedFault] = ()
@@ -44,7 +44,7 @@ class Names:
         object.__setattr__(self, "_of_fault", {fault.id: fault for fault in self.faults})
 
     def first_of_each_kind(self, texts: Iterable[str]) -> tuple[Named, ...]:
-        """The first name of each kind in texts of a section, in words."""
+        """Return the first name of each kind in texts of a section, with its meaning."""
         found: dict[str, Named] = {}
         for text in texts:
             for kind, named in (*self._parts(text), *self._labels(text)):
@@ -52,16 +52,19 @@ class Names:
         return tuple(found.values())
 
     def words(self, name: str) -> str:
-        """What a part or flow is; '' where nobody knows it."""
+        """Return the meaning of a part or flow; '' if unknown."""
         return self._meaning(name)[1]
 
     def fault(self, id_: str) -> str:
-        """'link-down of p0.s0.h0.r0.0'; '' where the folder does not tell what was asked."""
+        """Return 'link-down of p0.s0.h0.r0.0'; '' if the folder lacks the drill."""
         fault = self._of_fault.get(id_)
         return "" if fault is None else f"{fault.kind} of {fault.target}"
 
     def step(self, edge: Edge) -> str:
-        """'tor-leave of p0.s0.t0.0 (carrier stays)': the part of a fault that an edge is; '' where it is all of it."""
+        """Return the step of a fault that an edge is; '' if the edge is the whole fault.
+
+        Example: 'tor-leave of p0.s0.t0.0 (carrier stays)'.
+        """
         fault = self._of_fault.get(edge.fault)
         of = () if fault is None else fault.moments
         first, here = (
@@ -83,14 +86,14 @@ class Names:
                 yield f"edge {edge.kind}", Named(edge.label, self._edge(edge))
 
     def _edge(self, edge: Edge) -> str:
-        """'the first failure of the fault cut (link-down of p0.s0.h0.r0.0)'."""
+        """Return 'the first failure of the fault cut (link-down of p0.s0.h0.r0.0)'."""
         number = _ORDINALS[edge.index] if edge.index < len(_ORDINALS) else f"{edge.index + 1}th"
         which = f"the {number} {edge.kind} of the fault{'s' * (len(edge.faults) > 1)} {' and '.join(edge.faults)}"
         asked = " and ".join(filter(None, map(self.fault, edge.faults))) if edge.kind is EdgeKind.FAILURE else ""
         return f"{which} ({asked})" if asked else which
 
     def _meaning(self, name: str) -> tuple[str, str]:
-        """Kind and words."""
+        """Return kind and meaning."""
         return ("", "") if self.fabric is None else _meaning(self.fabric, name)
 
 
@@ -109,7 +112,7 @@ def _meaning(fabric: Fabric, name: str) -> tuple[str, str]:
 
 
 def _port(fabric: Fabric, name: str) -> tuple[str, str]:
-    """Of a label 'node:interface'."""
+    """Return kind and meaning of a port label 'node:interface'."""
     node = name.partition(":")[0]
     for link in fabric.links_of(node) if node in fabric.node_by_name else ():
         if name in (link.lower.label, link.upper.label):
@@ -119,7 +122,7 @@ def _port(fabric: Fabric, name: str) -> tuple[str, str]:
 
 
 def _link(fabric: Fabric, link: Link) -> str:
-    """An access link has both its ends in one segment, which is told once."""
+    """Return the meaning of a link. Both ends of an access link are in one segment, which appears once."""
     lower, upper = (fabric.node_by_name[end.node] for end in (link.lower, link.upper))
     if link.kind is not LinkKind.ACCESS:
         return f"the link from {_node(fabric, lower)} to {_node(fabric, upper)}"
@@ -133,7 +136,7 @@ def _nic(fabric: Fabric, nic: Nic) -> str:
 
 
 def _node(fabric: Fabric, node: Node) -> str:
-    """'host 3 in segment 1', 'the ToR of rail 2, plane 0 in segment 1', 'Agg 7 of plane 1'."""
+    """Return 'host 3 in segment 1', 'the ToR of rail 2, plane 0 in segment 1', 'Agg 7 of plane 1'."""
     where = _where(fabric, node)
     if node.role is Role.HOST:
         return f"{'spare ' if node.spare else ''}host {node.index}{where}"
@@ -144,7 +147,7 @@ def _node(fabric: Fabric, node: Node) -> str:
 
 
 def _where(fabric: Fabric, node: Node) -> str:
-    """' in segment 1', ' in segment 1 of pod 0' where there are several pods."""
+    """Return ' in segment 1', or ' in segment 1 of pod 0' if there are several pods."""
     places = [] if node.segment is None else [f"segment {node.segment}"]
     places += [f"pod {node.pod}"] if fabric.spec.pods > 1 and node.role is not Role.CORE else []
     return f" in {' of '.join(places)}" if places else ""

@@ -1,6 +1,6 @@
-"""What the template of pages over many runs prints: an answer, a list that can be narrowed, sections below it.
+"""Content of the template for pages of many runs: an answer, a list with filters, sections below it.
 
-Changes when pages over many runs get another part. ``many`` makes it of run folders; a campaign of its journal.
+Changes when pages over many runs get another part. ``many`` makes it from run folders; a campaign from its journal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, _MOST_TOLD = 1000, 60, 3, 12
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that lasted, on the axis of its steps, per cent."""
+    """A bar on a time axis, in per cent."""
 
     name: str
     text: str
@@ -28,7 +28,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps on one axis of time."""
+    """Steps on one time axis."""
 
     bars: Sequence[Step]
     ticks: Sequence[Tick]
@@ -36,7 +36,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page that can be closed. ``id``: what a row of the list leads to; '' where none does."""
+    """A part of the page that can be closed. ``id``: the link target for rows of the list; '' if none links to it."""
 
     title: str
     line: str
@@ -50,7 +50,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines about one drill, and those that only who asks for them sees."""
+    """Lines about one drill, and further lines that are folded."""
 
     title: str
     lines: Sequence[str]
@@ -60,7 +60,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first screen: a word, a question with its answer in a sentence, what failed, and what came of baselines."""
+    """The first screen: outcome, a question and its one-sentence answer, failures, and outcomes of baselines."""
 
     title: str
     outcome: str
@@ -72,18 +72,18 @@ class Head:
 
     @property
     def told(self) -> Sequence[str]:
-        """What failed, the first of it."""
+        """Failures that are shown."""
         return self.broken[:_MOST_TOLD]
 
     @property
     def folded(self) -> Sequence[str]:
-        """What failed besides."""
+        """Failures that are folded."""
         return self.broken[_MOST_TOLD:]
 
 
 @dataclass(frozen=True, slots=True)
 class ManyView:
-    """What the template prints, all of it text. ``common``: what all rows of the list have."""
+    """Content of the template, all of it text. ``common``: facts that all rows of the list share."""
 
     head: Head
     overview: Sequence[Listing]
@@ -94,9 +94,9 @@ class ManyView:
     common: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     left_out: str = ""
-    picture: str = ""  # of the fabric that all share, as SVG
+    picture: str = ""  # fabric that all runs share, as SVG
 
 
 def many_html(view: ManyView) -> str:
-    """The page as text, UTF-8 when written. MachineError when this installation is not whole."""
+    """Return the page as text, to be written in UTF-8. MachineError when this installation is incomplete."""
     return rendered("many.html", view, has_charts=False, picture=view.picture)

@@ -1,7 +1,7 @@
-"""A run's page: one HTML file with everything in it, for a design review or a paper.
+"""Page of a run: one self-contained HTML file, for a design review or a paper.
 
-Changes when the page has another part. It stands without scripts but for zoom, and says by shape and word what it says
-by colour.
+Changes when the page has another part. It needs no scripts except for zoom, and repeats by shape and word whatever its
+colours mean.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from hpn.results.text.draws import one_draw
 from hpn.testbed.vm.engines import ENGINES
 
 FIGURES = ("measured", "interval", "limit", "margin")
-"""The columns of an expectation that hold figures."""
+"""Columns of an expectation that contain figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the template prints, all of it text."""
+    """Content of the template, all of it text."""
 
     title: str
     outcome: str
@@ -53,20 +53,20 @@ class View:
     fabric: str  # in a sentence
     traffic: str
     cost: str
-    draw: str  # that chance had a hand in it; '' where it had none, or the run is one of several
+    draw: str  # note on random faults; '' if there are none, or the run is one of several
     causes: Sequence[str]
     answer: str
     broken: Sequence[str]
     harm: Sequence[str]
     reasons: Sequence[str]
     facts: Sequence[tuple[str, str]]
-    settings: Sequence[tuple[str, str]]  # of job, client and kernel: for whoever repeats the run
+    settings: Sequence[tuple[str, str]]  # of job, client and kernel, for repeating the run
     checks: Sequence[CheckRow]
-    check_columns: Sequence[str]  # those of figures in which any expectation has something
+    check_columns: Sequence[str]  # columns of figures that any expectation fills
     has_evidence: bool
     check_names: Sequence[Named]
     stories: Sequence[Story]
-    picture: str  # the fabric, as SVG; '' where the folder does not tell it
+    picture: str  # the fabric, as SVG; '' if the folder lacks it
     charts: Sequence[Chart]
     heat: HeatMap | None
     time_names: Sequence[Named]
@@ -79,11 +79,11 @@ class View:
     gaps: Sequence[Gap]
     notes: Sequence[str]
     command: str
-    alone: str  # what to write in the place of --repeat for this run alone; '' where it was no repeat
+    alone: str  # option instead of --repeat for this run alone; '' if it was no repeat
 
 
 def page(run: Run) -> str:
-    """The page as text, UTF-8 when written. MachineError when this installation is not whole."""
+    """Return the page as text, to be written in UTF-8. MachineError when this installation is incomplete."""
     view = view_of(run)
     return rendered(
         "page.html", view, has_charts=bool(view.charts or view.machine_charts), picture=view.picture, sheet="run.css"
@@ -91,7 +91,7 @@ def page(run: Run) -> str:
 
 
 def view_of(run: Run) -> View:
-    """Everything that the page says, as text and numbers."""
+    """Return the content of the page, as text and numbers."""
     manifest, metrics, verdict = run.manifest, run.metrics, run.verdict
     begin_ns = _begin_ns(run)
     asked = () if run.drill is None else run.drill.faults
@@ -142,7 +142,7 @@ def view_of(run: Run) -> View:
 
 
 def _ranks(run: Run, begin_ns: int) -> RankTimeline | None:
-    """What ranks did around the first edge, until the job died or the record ends."""
+    """Return the activity of ranks around the first edge, until the job died or the record ends."""
     if run.spans is None:
         return None
     metrics = run.metrics
@@ -154,7 +154,7 @@ def _ranks(run: Run, begin_ns: int) -> RankTimeline | None:
 
 
 def _tables(metrics: DrillMetrics | None) -> tuple[Sequence[Table], Sequence[Table]]:
-    """Those about what the fault did, and those about what the machine did meanwhile; none without rows."""
+    """Return the tables about the fault's effects and those about the machine, without empty ones."""
     if metrics is None:
         return (), ()
     collectives = None if metrics.job is None else collectives_table(metrics.job)
@@ -166,14 +166,14 @@ def _tables(metrics: DrillMetrics | None) -> tuple[Sequence[Table], Sequence[Tab
 
 
 def _cells(tables: Sequence[Table]) -> Iterator[str]:
-    """Those of the tables that may name something: the first column's, and the titles of the others."""
+    """Yield the cells that may contain names: the first cell of the first row, and the column titles."""
     for table in tables:
         yield from (row[0] for row in table.rows[:1])
         yield from table.columns
 
 
 def _times(charts: Sequence[Chart], heat: HeatMap | None) -> Iterator[str]:
-    """What may name something in charts over time."""
+    """Yield the texts of charts over time that may contain names."""
     for chart in charts:
         yield from (line.name for line in chart.lines)
         yield from (moment.text for moment in chart.moments)
@@ -228,7 +228,7 @@ def _settings(manifest: Manifest) -> Sequence[tuple[str, str]]:
 
 
 def _hosts(run: Run, metrics: DrillMetrics) -> frozenset[str]:
-    """Hosts by name; where the folder does not tell the fabric, those of flows and of links that were hit."""
+    """Return host names; if the folder lacks the fabric, those of flows and of links that were hit."""
     if run.fabric is not None:
         return frozenset(host.name for host in run.fabric.hosts)
     nics = {nic for flow in metrics.flows for nic in (flow.src_nic, flow.dst_nic)}
@@ -238,7 +238,7 @@ def _hosts(run: Run, metrics: DrillMetrics) -> frozenset[str]:
 
 
 def _begin_ns(run: Run) -> int:
-    """When the run's traffic began, or as near to it as the folder tells."""
+    """Return the start of the run's traffic, or the nearest time that the folder has."""
     series = None if run.series is None else (run.series.streams or run.series.messages)
     if series is not None:
         return series.bins.start_ns
@@ -247,5 +247,5 @@ def _begin_ns(run: Run) -> int:
 
 
 def charts_of(run: Run) -> tuple[Chart, ...]:
-    """The charts over time that its page has, on one axis."""
+    """Return the page's charts over time, on one x axis."""
     return aligned([chart for chart in _charts(run, _begin_ns(run)) if chart is not None])

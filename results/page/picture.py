@@ -1,4 +1,4 @@
-"""The fabric of a run, or of several, with what was broken in it.
+"""Picture of the fabric of one or several runs, with the faults marked.
 
 Changes when the picture of a run shows something else.
 """
@@ -19,19 +19,22 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric
 
 _MOST_NODES = 40
-"""More than that are drawn by segments, or a page would be a picture alone."""
+"""Maximum nodes drawn singly; larger fabrics are drawn by segment, else the picture would fill the page."""
 _MOST_RUNS = 12
 
 
 def fabric_picture(fabric: Fabric, faults: Sequence[AskedFault]) -> str:
-    """The fabric as SVG with the faults marked at their targets; those at areas, such as a plane, have no place."""
+    """Return the fabric as SVG with the faults marked at their targets.
+
+    Faults of areas, such as a plane, have no mark.
+    """
     return _drawn(fabric, marks_of(fabric, faults))
 
 
 def picture_of_all(runs: Sequence[OneRun]) -> str:
-    """The fabric that all runs share, with the faults of all, each by its drill; '' where fabrics differ.
+    """Return the fabric that all runs share, with the faults of all, labelled by drill; '' if fabrics differ.
 
-    Nothing is drawn for more than 12 runs, or where a folder does not tell its fabric or drill.
+    '' also for more than 12 runs, or if a folder lacks its fabric or drill.
     """
     if not 0 < len(runs) <= _MOST_RUNS:
         return ""

@@ -1,7 +1,7 @@
-"""What each rank of a job did when, around the first fault: a row a rank, a bar a span. Pure.
+"""Activity of each rank of a job around the first fault: a row per rank, a bar per span. Pure.
 
-Changes when the timeline of ranks shows something else. The whole run would be a grey block: shown are the iterations
-around the first edge, or the first ones.
+Changes when the timeline of ranks shows something else. The complete run would be a grey block, so it shows only the
+iterations around the first edge, or the first ones.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from hpn.results.page.axis import Linear, Tick
 
 _MOST_RANKS = 16
 _MOST_BARS = 1500
-_BEFORE, _ITERATIONS = 1, 4  # iterations before the one that the edge met, and in all
+_BEFORE, _ITERATIONS = 1, 4  # iterations before the one that the edge hit, and in total
 
 
 UNFINISHED = "not ended"
 _LONGEST_STILL = 3
-"""How many times as long as all that ended before it a stand is drawn."""
+"""Maximum length of a stall in the drawing, as a multiple of everything before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A span; ``kind``: of its fill."""
+    """A span; ``kind``: the number of its fill."""
 
     left_pct: float
     width_pct: float
@@ -42,7 +42,7 @@ class RankRow:
 
 @dataclass(frozen=True, slots=True)
 class RankTimeline:
-    """``kinds``: what the fills mean, in the order of their numbers from 1; ``ticks`` in s since the begin."""
+    """Timeline of ranks. ``kinds``: meanings of the fills, numbered from 1; ``ticks`` in s since the start."""
 
     rows: tuple[RankRow, ...]
     kinds: tuple[str, ...]
@@ -54,9 +54,9 @@ class RankTimeline:
 def rank_timeline(
     spans: Sequence[SpanTime], begin_ns: int, edge_ns: int | None, until_ns: int | None = None
 ) -> RankTimeline | None:
-    """None where no rank did anything else than end iterations.
+    """Return the timeline; None if ranks recorded only ends of iterations.
 
-    ``until_ns``: when the job died, or its record ends; ranks that ended nothing more before it stood still.
+    ``until_ns``: time of the job's death or end of the record; ranks that ended nothing more until then were stalled.
     """
     parts = [span for span in spans if span.kind != "iteration" and span.end_ns >= span.begin_ns]
     if not parts:
@@ -83,7 +83,7 @@ def rank_timeline(
 
 
 def _met(spans: Sequence[SpanTime], edge_ns: int | None) -> int:
-    """The iteration that was under way as the edge came; the first one without an edge."""
+    """Return the iteration during which the edge came; without an edge the first one."""
     first = min(span.iteration for span in spans)
     if edge_ns is None:
         return first
@@ -92,7 +92,7 @@ def _met(spans: Sequence[SpanTime], edge_ns: int | None) -> int:
 
 
 def _unfinished(spans: Sequence[SpanTime], shown: Sequence[SpanTime], stop: int, until_ns: int) -> Sequence[SpanTime]:
-    """What each rank of these was at when the job stood still; cut where it would make all else narrow."""
+    """Return the unfinished span of each rank when the job stalled, shortened so that the others stay readable."""
     last: dict[int, SpanTime] = {}
     for span in spans:
         if span.rank not in last or span.end_ns >= last[span.rank].end_ns:

@@ -1,7 +1,7 @@
-"""Pages from templates: one HTML file each with everything in it, which asks nobody for anything.
+"""Rendering of templates: self-contained HTML files that load nothing else.
 
-Changes when all pages get another frame. The content security policy lets nothing in from outside and only the scripts
-of this package run. Charts are uPlot 1.6.32 (MIT licence, ``static/uplot-LICENSE.txt``), inlined and checked by its
+Changes when all pages get another frame. The content security policy blocks all outside content and runs only the
+scripts of this package. Charts are uPlot 1.6.32 (MIT licence, ``static/uplot-LICENSE.txt``), inlined and verified by
 digest.
 """
 
@@ -20,13 +20,13 @@ from hpn.testbed.errors import MachineError
 
 UPLOT = "uplot-1.6.32.min.js"
 UPLOT_SHA256 = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
-"""Of dist/uPlot.iife.min.js of the package uplot 1.6.32 at npm."""
+"""SHA-256 of dist/uPlot.iife.min.js in the npm package uplot 1.6.32."""
 
 
 def rendered(template: str, view: object, *, has_charts: bool, picture: str = "", sheet: str = "") -> str:
-    """A template as text, UTF-8 when written; ``picture`` is SVG of ours. MachineError when hpn is not whole.
+    """Return a rendered template, to be written in UTF-8. MachineError when hpn is incomplete.
 
-    ``sheet``: a style sheet of that template alone, behind the one of all.
+    ``picture``: SVG that hpn generated. ``sheet``: a style sheet of this template, after the common one.
     """
     common, script, library = static("page.css"), static("page.js"), static(UPLOT)
     if hashlib.sha256(library.encode()).hexdigest() != UPLOT_SHA256:
@@ -53,7 +53,7 @@ def rendered(template: str, view: object, *, has_charts: bool, picture: str = ""
 
 @cache
 def static(name: str) -> str:
-    """A file that comes with the templates."""
+    """Return a static file of the templates."""
     return files("hpn.results.page").joinpath("static", name).read_text(encoding="utf-8")
 
 
@@ -63,7 +63,7 @@ def _digest(script: str) -> str:
 
 
 def _shown(value: object) -> object:
-    """Text as a page may hold it; what is markup already, or a number, as it is."""
+    """Return text in a form safe for a page; markup and numbers stay unchanged."""
     return value if not isinstance(value, str) or isinstance(value, Markup) else as_text(value)
 
 

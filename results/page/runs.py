@@ -1,7 +1,7 @@
-"""The runs below a folder as pages over many runs know them: what each was and said, and where its own page is.
+"""Runs below a folder for pages of many runs: facts and verdict of each, and the address of its page.
 
-Changes when a page over many runs has to know more of each. Figures come from ``verdict.json``: ``metrics.json`` is a
-hundred times as large, and two hundred runs are read in a second.
+Changes when a page over many runs has to know more of each. Figures come from ``verdict.json``, as ``metrics.json`` is
+a hundred times larger; two hundred runs are read in a second.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hpn.testbed.errors import InputError
 
 PAGE = "report.html"
 _EARLIER = ".doubtful-"
-"""In the name of a run that a later try has taken the place of."""
+"""Part of the name of a run that a later try replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneRun:
-    """A run of several. ``manifest``: None of one that could not be made or read; ``problem`` says why.
+    """A run of several. ``manifest``: None if it could not be made or read; ``problem`` gives the reason.
 
-    ``href`` leads to its page, or to its folder where it has none (``has_page``).
+    ``href`` leads to its page, or to its folder if it has none (``has_page``).
     """
 
     title: str
@@ -43,28 +43,28 @@ class OneRun:
     problem: str
     experiment: str
     path: Path
-    folder: str  # within the one that the page is of
+    folder: str  # relative to the folder of the page
 
     @property
     def is_earlier_try(self) -> bool:
-        """Whether it was made again, as it could not be trusted."""
+        """True if the run was repeated because it could not be trusted."""
         return _EARLIER in self.path.name
 
     @property
     def is_trusted(self) -> bool:
-        """Whether its figures can be: one too near to its limit can."""
+        """True if its figures can be trusted, which includes figures too near to their limits."""
         return self.verdict is not None and not self.verdict.doubts
 
     @property
     def date(self) -> str:
-        """When it began, to the second; '' where nobody knows."""
+        """Start of the run, to the second; '' if unknown."""
         return "" if self.manifest is None else self.manifest.date[:19].replace("T", " ")
 
 
 def runs_below(folder: Path, page: Path) -> tuple[OneRun, ...]:
-    """Every run below a folder, the newest first, with its address for ``page``. InputError where there is none.
+    """Return every run below a folder, the newest first, with its address for ``page``. InputError if there is none.
 
-    Of a suite there may be none: it knows why.
+    A suite may have none, since ``suite.json`` has the reason.
     """
     root = Path(os.path.abspath(folder))
     found = [_one(read(each), root, page) for each in run_folders(root)]
@@ -74,7 +74,7 @@ def runs_below(folder: Path, page: Path) -> tuple[OneRun, ...]:
 
 
 def of_suite(suite: Suite, found: Sequence[OneRun], folder: Path, page: Path) -> tuple[OneRun, ...]:
-    """The runs of a suite in its order, those that were not made among them; then what else lies in its folder."""
+    """Return the runs of a suite in its order, including those not made, then all others in its folder."""
     there = {os.path.realpath(run.path): run for run in found}
     count = Counter((each.drill, each.engine) for each in suite.runs)
     listed = []
@@ -85,14 +85,14 @@ def of_suite(suite: Suite, found: Sequence[OneRun], folder: Path, page: Path) ->
             listed.append(replace(there.pop(place), title=title))
             continue
         begun = [path for path, run in there.items() if os.path.dirname(path) == place and not run.is_earlier_try]
-        for path in begun:  # it came to no verdict, and the suite knows why
+        for path in begun:  # it reached no verdict, and the suite has the reason
             there.pop(path)
         listed.append(_unmade(each, folder, page))
     return (*listed, *sorted(there.values(), key=lambda run: str(run.path)))
 
 
 def in_order(found: Sequence[OneRun]) -> tuple[OneRun, ...]:
-    """By drill and number of the repeat, what could not be read last."""
+    """Return the runs by drill and number of the repeat, unreadable ones last."""
     return tuple(sorted(found, key=lambda run: (run.manifest is None, *_place(run))))
 
 
@@ -119,7 +119,7 @@ def _one(found: Indexed, root: Path, page: Path) -> OneRun:
 
 
 def _unmade(listed: Listed, folder: Path, page: Path) -> OneRun:
-    """A run that there is no folder of: what it printed lies in the suite's."""
+    """Return a run without a folder of its own; its output is in the suite's folder."""
     place = folder / listed.folder
     known = {outcome.value for outcome in Outcome} | {"error"}
     inside = os.path.realpath(place).startswith(os.path.join(os.path.realpath(folder), ""))

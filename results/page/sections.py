@@ -1,6 +1,6 @@
-"""The tables of a page that are about the whole run: expectations, collectives, ports, the machine. Pure.
+"""Tables of a page about the complete run: expectations, collectives, ports, the machine. Pure.
 
-Changes when a page tells more of a run. A page is made of what its folder holds, on any machine.
+Changes when a page tells more of a run. A page is made only from its folder, on any machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hpn.results.text.values import milliseconds, value_text
 
 _MOST_PORTS = 16
 _LEAST_LOAD = 0.01
-"""Of a port's rate; with less, no queue and no loss there is nothing to tell of it."""
+"""Share of a port's rate; ports with less, no queue and no loss are left out."""
 _MEANINGS = {
     "duplicate_request": "packets received that had arrived before",
     "local_ack_timeout_err": "times that a queue pair waited for its retry timer, then sent again",
@@ -34,7 +34,7 @@ _MEANINGS = {
     "rp_cnp_handled": "congestion notifications received, to which the sender slowed down",
     "rx_write_requests": "messages received",
 }
-"""Of NIC counters, by the names of ``rdma statistic show``."""
+"""Meanings of NIC counters, by the names of ``rdma statistic show``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """An expectation as the page lists it."""
+    """An expectation in the page's list."""
 
     outcome: str
     text: str
@@ -60,13 +60,13 @@ class CheckRow:
 
 
 def check_rows(checks: Sequence[Check]) -> tuple[CheckRow, ...]:
-    """All expectations, those that were not kept first."""
+    """Return all expectations, the broken ones first."""
     order = {"fail": 0, "inconclusive": 1, "pass": 2}
     return tuple(_check_row(check) for check in sorted(checks, key=lambda check: order[check.outcome.value]))
 
 
 def iterations_chart(job: JobMetrics, moments: Sequence[Moment], begin_ns: int) -> Chart | None:
-    """How long each iteration of all ranks took, from its begin to the next one's; None without any."""
+    """Return the duration of each iteration of all ranks, from its start to the next one's; None without any."""
     points = list(_steps(job))
     if not points:
         return None
@@ -76,7 +76,7 @@ def iterations_chart(job: JobMetrics, moments: Sequence[Moment], begin_ns: int) 
 
 
 def _steps(job: JobMetrics) -> Iterator[tuple[int, float | None]]:
-    """When a value begins to hold; behind the last iteration, and the last before a death, there is none."""
+    """Yield the times at which a value begins; after the last iteration, and the last before a death, there is none."""
     begun = sorted(job.iterations, key=lambda each: each.begin_ns)
     for at, each in enumerate(begun):
         yield each.begin_ns, each.ms
@@ -87,7 +87,7 @@ def _steps(job: JobMetrics) -> Iterator[tuple[int, float | None]]:
 
 
 def collectives_table(job: JobMetrics) -> Table | None:
-    """What nccl-tests would print; None where nothing was timed."""
+    """Return the collectives in the style of nccl-tests; None if nothing was timed."""
     rows = tuple(
         (
             span.label,
@@ -107,19 +107,19 @@ def collectives_table(job: JobMetrics) -> Table | None:
 
 
 def counters_table(job: JobMetrics) -> Table | None:
-    """What the NICs counted, all together; None where all is zero."""
+    """Return the counters summed over all NICs; None if all are zero."""
     rows = tuple((name, f"{count:,}", _MEANINGS.get(name, "")) for name, count in summed_counters(job).items())
     return Table("Counters of all NICs together", ("counter", ">count", "what was counted"), rows) if rows else None
 
 
 def links_table(job: JobMetrics) -> Table | None:
-    """How queue pairs lay on the links of each tier, before and after each edge; None where nobody looked."""
+    """Return the load of queue pairs on each tier's links, before and after each edge; None if it was not recorded."""
     rows = tuple(placement_rows(job))
     return Table(ON_LINKS[0].upper() + ON_LINKS[1:], OF_LINKS, rows) if rows else None
 
 
 def ports_table(metrics: DrillMetrics) -> Table | None:
-    """The ports that were busiest: load, queue, marks and drops; None where none was read."""
+    """Return load, queue, marks and drops of the busiest ports; None if none was sampled."""
     if metrics.ports is None:
         return None
     busiest = sorted(metrics.ports.ports, key=lambda port: (-port.load, port.port))
@@ -147,7 +147,7 @@ def ports_table(metrics: DrillMetrics) -> Table | None:
 
 
 def host_table(metrics: DrillMetrics) -> Table | None:
-    """What else the machine did while it was measured; None where nobody looked."""
+    """Return the machine's load during the measurement; None if it was not sampled."""
     host = metrics.host
     if host is None:
         return None
@@ -164,7 +164,7 @@ def host_table(metrics: DrillMetrics) -> Table | None:
 
 
 def _percent(share: float | None) -> str:
-    """'-' of what the kernel does not tell."""
+    """Return a percentage; '-' if the kernel does not report it."""
     return "-" if share is None else f"{share:.1f} %"
 
 
@@ -181,7 +181,7 @@ def _check_row(check: Check) -> CheckRow:
 
 
 def _limit_text(check: Check) -> str:
-    """As the drill has it, which is exact: '50 ms', '90 %', '4,000 ms'."""
+    """Return the limit exactly as in the drill: '50 ms', '90 %', '4,000 ms'."""
     if check.limit is None:
         return "-"
     return f"{number(check.limit)} ms" if check.unit == "ms" else value_text(check.limit, check.unit)

@@ -1,4 +1,4 @@
-"""Runs of one experiment on one engine as a section of a page over many runs: figures, limits, and what they come to.
+"""Runs of one experiment on one engine as a section of a page: figures, limits, and their overall outcome.
 
 Changes when a section tells more of its runs. ``results.judge.repeats.together`` judges repeats; it imports numpy.
 """
@@ -29,7 +29,10 @@ _WORST_FIRST = ("fail", "refused", "error", "inconclusive", "no verdict", "pass"
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Runs of one experiment on one engine, earlier tries among them. ``apart``: from others of the same drill."""
+    """Runs of one experiment on one engine, including earlier tries.
+
+    ``apart``: the difference from other experiments of the same drill.
+    """
 
     drill: str
     engine: str
@@ -38,40 +41,40 @@ class Series:
 
     @property
     def title(self) -> str:
-        """'link-down on uml: path_control.enabled false'."""
+        """Title: 'link-down on uml: path_control.enabled false'."""
         where = f"{self.drill} on {self.engine}" if self.engine else self.drill
         return f"{where}: {self.apart}" if self.apart else where
 
     @property
     def last(self) -> Sequence[OneRun]:
-        """Without those that a later try has taken the place of."""
+        """Runs without those that a later try replaced."""
         return [run for run in self.runs if not run.is_earlier_try]
 
     @property
     def counts(self) -> str:
-        """'4 pass, 1 fail'."""
+        """Number of runs by outcome: '4 pass, 1 fail'."""
         return counted(run.outcome for run in self.last)
 
     @property
     def worst(self) -> str:
-        """The worst of their outcomes, as the exit codes of suites have it."""
+        """Worst outcome, in the order of the exit codes of suites."""
         return worst(run.outcome for run in self.last)
 
 
 def counted(outcomes: Iterable[str]) -> str:
-    """'4 pass, 1 fail', the worst last."""
+    """Return the number of each outcome, the worst last: '4 pass, 1 fail'."""
     found = Counter(outcomes)
     return ", ".join(f"{found[each]} {each}" for each in reversed(_WORST_FIRST) if found[each])
 
 
 def worst(outcomes: Iterable[str]) -> str:
-    """The worst; 'no verdict' of none."""
+    """Return the worst outcome; 'no verdict' if there is none."""
     found = set(outcomes)
     return next((each for each in _WORST_FIRST if each in found), "no verdict")
 
 
 def series_of(runs: Sequence[OneRun]) -> tuple[Series, ...]:
-    """All series, in the order of their first runs. A run that nobody can read is in none."""
+    """Return all series, in the order of their first runs. Unreadable runs are in none."""
     found: dict[tuple[str, str, str], list[OneRun]] = {}
     for run in runs:
         if run.manifest is not None:
@@ -88,14 +91,14 @@ def series_of(runs: Sequence[OneRun]) -> tuple[Series, ...]:
 
 
 def _fabrics(alike: Sequence[Series]) -> Sequence[str]:
-    """The fabric of each by its name, which its user gave; '' of those that share one with another of its drill."""
+    """Return the name of each fabric; '' for those that share it with another series of the drill."""
     names = [(each.drill, each.engine, each.runs[0].manifest.fabric if each.runs[0].manifest else "") for each in alike]
     count = Counter(names)
     return [each[2] if count[each] == 1 else "" for each in names]
 
 
 def judged(series: Series) -> Repeated | None:
-    """What its runs come to as repeats; None of one, or none that has a verdict."""
+    """Return the verdict of the runs as repeats; None if fewer than two have a verdict."""
     last = [
         (run.verdict, run.manifest.repeat or at)
         for at, run in enumerate(series.last, 1)
@@ -107,7 +110,7 @@ def judged(series: Series) -> Repeated | None:
 
 
 def section_of(series: Series, together: Repeated | None, *, opened: bool) -> Section:
-    """Its figures over its runs; with the judgement over them, where they are repeats."""
+    """Return the figures over the runs; for repeats with their common verdict."""
     shown = series.runs if together is None else series.last
     tables = [] if together is None or not together.estimates else [_estimates(together)]
     said = [series.counts, "" if together is None else together.proof or why(together.verdict)]
@@ -116,7 +119,7 @@ def section_of(series: Series, together: Repeated | None, *, opened: bool) -> Se
 
 
 def _cost(series: Series) -> Sequence[str]:
-    """What the faults cost its worst run, the first of several."""
+    """Return the cost of the faults in the worst run, the first if there are several."""
     told = [(run, run.verdict.cost) for run in series.last if run.verdict is not None and run.verdict.cost]
     if not told:
         return ()
@@ -132,7 +135,7 @@ def _estimates(together: Repeated) -> Listing:
 
 
 def _figures(runs: Sequence[OneRun]) -> list[Figure]:
-    """Each figure with a limit; one that has two limits is two."""
+    """Return each figure with a limit; a figure with two limits appears twice."""
     found: dict[tuple[str, str, float | None], list[tuple[OneRun, Check]]] = {}
     for run in runs:
         for check in run.verdict.checks if run.verdict else ():
@@ -153,7 +156,7 @@ def _reading(run: OneRun, check: Check) -> Reading | None:
 
 
 def _told_of(first: Check, of: Sequence[tuple[OneRun, Check]], readings: Sequence[Reading]) -> str:
-    """'median 12.0 ms, limit 50.0 ms, 1 of 3 break it'."""
+    """Return 'median 12.0 ms, limit 50.0 ms, 1 of 3 break it'."""
     limit = f"limit {value_text(first.limit, first.unit)}" if first.limit is not None else ""
     broken = sum(check.outcome is Outcome.FAIL for _, check in of)
     many = f"{broken} of {len(of)} break it" if broken and len(of) > 1 else ""
@@ -161,7 +164,7 @@ def _told_of(first: Check, of: Sequence[tuple[OneRun, Check]], readings: Sequenc
 
 
 def _middle(readings: Sequence[Reading], unit: str) -> str:
-    """The median; of bounds the widest one, as a bound."""
+    """Return the median; if there are only bounds, the widest one."""
     told = [each for each in readings if each.look != "inconclusive"] or readings
     values = [each.measured for each in told if each.measured is not None]
     if not told:
@@ -176,5 +179,5 @@ def _told(run: OneRun) -> Mapping[str, str]:
     try:
         folder = RunFolder(run.path)
         return identity_in(folder, folder.manifest()).told
-    except InputError:  # it went meanwhile
+    except InputError:  # it was deleted meanwhile
         return {}

@@ -1,4 +1,4 @@
-"""What a run ran on and what it sent, in two sentences at the head of its page. Pure.
+"""Fabric and traffic of a run, as two sentences at the head of its page. Pure.
 
 Changes when a reader has to know something more of fabric or traffic before any figure.
 """
@@ -16,12 +16,12 @@ from hpn.testbed.fabric.spec import FabricSpec
 
 
 def fabric_line(fabric: Fabric | None) -> str:
-    """'mine (hpn): 2 segments of 6 hosts, ...; BFD 100 ms x 3'; '' where the folder does not tell it."""
+    """Return 'mine (hpn): 2 segments of 6 hosts, ...; BFD 100 ms x 3'; '' if the folder lacks the fabric."""
     return "" if fabric is None else f"{fabric.spec.name} ({fabric.spec.architecture}): {'; '.join(_parts(fabric))}"
 
 
 def traffic_line(drill: AskedDrill | None) -> str:
-    """What sent, as the drill has it in words."""
+    """Return the senders in the drill's words."""
     return "" if drill is None else "; ".join(drill.traffic)
 
 

@@ -1,7 +1,7 @@
-"""What a run shows and whether it did, in sentences for somebody who has ten seconds. Pure.
+"""Summary of a run in sentences, for readers with ten seconds. Pure.
 
-Changes when a run can end in another way. A pass of a drill that expects harm is told with the harm: that eight queue
-pairs died as expected is no good news of the network.
+Changes when a run can end in another way. A pass of a drill that expects harm also shows the harm. Even when
+expected, the death of eight queue pairs is bad news about the network.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_FAULTS = 3
 
 
 def faults(drill: AskedDrill | None, names: Names) -> Sequence[str]:
-    """What the drill broke, where and when, a line for each fault; nothing where the folder does not tell it."""
+    """Return a line for each fault: its target and times; nothing if the folder lacks the drill."""
     if drill is None:
         return ()
     if not drill.faults:
@@ -39,7 +39,7 @@ def faults(drill: AskedDrill | None, names: Names) -> Sequence[str]:
 
 
 def _fault(fault: AskedFault, names: Names) -> str:
-    """'link-down of p0.s0.h0.r0.0, the link from ...; 1.5 s after the traffic began, repaired at 3.5 s'."""
+    """Return 'link-down of p0.s0.h0.r0.0, the link from ...; 1.5 s after the traffic began, repaired at 3.5 s'."""
     words = names.words(fault.target)
     at = {kind: [moment.at_ns / 1e9 for moment in fault.moments if moment.kind == kind] for kind in EdgeKind}
     broke, mended = at[EdgeKind.FAILURE], at[EdgeKind.REPAIR]
@@ -50,12 +50,12 @@ def _fault(fault: AskedFault, names: Names) -> str:
 
 
 def outcome(verdict: Verdict | None) -> str:
-    """The word for it: 'pass', 'fail', 'inconclusive', or that there is none."""
+    """Return the word for the outcome: 'pass', 'fail', 'inconclusive' or 'no verdict'."""
     return NO_VERDICT if verdict is None else verdict.outcome.value
 
 
 def answer(verdict: Verdict | None) -> str:
-    """Whether the run showed what its drill expects."""
+    """Return a sentence that says if the run met the drill's expectations."""
     if verdict is None:
         return "Nothing can be said: the run came to no verdict, or its folder does not tell it."
     broken = [check for check in verdict.checks if check.outcome is Outcome.FAIL]
@@ -67,14 +67,14 @@ def answer(verdict: Verdict | None) -> str:
 
 
 def broken(verdict: Verdict) -> Sequence[str]:
-    """What was not kept: each with its figures; nothing where the run as a whole cannot be trusted."""
+    """Return the broken expectations with their figures; nothing if the complete run cannot be trusted."""
     if verdict.outcome is not Outcome.FAIL:
         return ()
     return [f"{check.text}: {describe(check)}" for check in verdict.checks if check.outcome is Outcome.FAIL]
 
 
 def harm(metrics: DrillMetrics, outcome: Outcome) -> Sequence[str]:
-    """What the faults cost, in one line each; of a pass as what the drill expects."""
+    """Return the cost of the faults, one line each; for a pass marked as expected."""
     found = list(_harm(metrics))
     if found and outcome is Outcome.PASS:
         return [f"{line}, as the drill expects or allows" for line in found]
@@ -96,7 +96,7 @@ def _harm(metrics: DrillMetrics) -> Iterator[str]:
 
 
 def _taken(edges: Sequence[EdgeResult], kind: EdgeKind) -> Iterator[str]:
-    """What all failures took from streams, or all repairs."""
+    """Yield the cost of all failures, or all repairs, to streams."""
     when = f"at the {kind}{'s' * (len(edges) != 1)}"
     if died := sum(edge.flows_died for edge in edges):
         yield f"{queue_pairs(died)} died {when}"

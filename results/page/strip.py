@@ -1,6 +1,6 @@
-"""What many runs measured of each figure, on common axes with the limit drawn: a dot a run, a bar for a bound. Pure.
+"""Figures of many runs on common axes with their limits: a dot per run, a bar for a bound. Pure.
 
-Changes when a chart over many runs shows something else. A bound is a bar and never a dot: of it no value is known.
+Changes when a chart over many runs shows something else. A bound is a bar and never a dot, since its value is unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LANE_REM, _LEAST_REM = 0.5, 1.1
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one run says of a figure: ``measured``, None of a bound; anything from ``low`` to ``high`` is possible.
+    """One run's figure. ``measured``: None for a bound; any value from ``low`` to ``high`` is possible.
 
     ``look``: a class of the style sheet: an outcome, or the side of a comparison.
     """
@@ -36,22 +36,22 @@ class Reading:
 
     @property
     def ends(self) -> Sequence[float]:
-        """What an axis has to hold of it."""
+        """Values that an axis must contain."""
         return [end for end in (self.low, self.measured, self.high) if end is not None and math.isfinite(end)]
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The readings of some runs of one figure."""
+    """Readings of one figure in a group of runs."""
 
     label: str
-    text: str  # what they come to
+    text: str  # their summary
     readings: Sequence[Reading]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure over runs; ``limit``: None where it has none."""
+    """A figure over runs; ``limit``: None if it has none."""
 
     name: str
     unit: str
@@ -62,7 +62,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A reading on the axis, per cent; ``at_pct``: of its dot, None of a bound. ``top_pct``: of its lane."""
+    """A reading on the axis, in per cent.
+
+    ``at_pct``: position of its dot, None for a bound; ``top_pct``: of its lane.
+    """
 
     of: Reading
     at_pct: float | None
@@ -72,7 +75,7 @@ class Placed:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has no upper end."""
+        """True if it has no upper end."""
         return math.isinf(self.of.high)
 
 
@@ -88,7 +91,10 @@ class PlacedTrack:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A figure as drawn. ``limit_pct``: where its limit stands; ``beyond``: begin and width of what breaks it."""
+    """A figure as drawn.
+
+    ``limit_pct``: position of its limit; ``beyond``: start and width of the area that breaks it.
+    """
 
     name: str
     tracks: Sequence[PlacedTrack]
@@ -106,7 +112,7 @@ class Strips:
 
 
 def reading_of(check: Check, run: str, href: str, *, trusted: bool = True) -> Reading | None:
-    """What a run's check says of its figure; None where it says nothing of it."""
+    """Return the figure of a run's check; None if the check has none."""
     if check.limit is None or (check.measured is None and not check.never):
         return None
     measured = check.measured
@@ -122,7 +128,7 @@ def reading_of(check: Check, run: str, href: str, *, trusted: bool = True) -> Re
 
 
 def charts(figures: Iterable[Figure]) -> tuple[Strips, ...]:
-    """One for times, one for shares, and of other units one for figures of a size, in the order of their first."""
+    """Return one chart for times, one for shares, and for other units one per order of magnitude."""
     found: dict[tuple[str, int], list[Figure]] = {}
     for figure in figures:
         if any(track.readings for track in figure.tracks):
@@ -131,12 +137,12 @@ def charts(figures: Iterable[Figure]) -> tuple[Strips, ...]:
 
 
 def _size(figure: Figure) -> int:
-    """How many digits its largest value has: figures that are far apart share no linear axis."""
+    """Return the digits of the largest value: figures of different magnitude share no linear axis."""
     return math.ceil(math.log10(max(*map(abs, _ends([figure])), 10.0)))
 
 
 def _ends(figures: Sequence[Figure]) -> list[float]:
-    """All that an axis has to hold of them."""
+    """Return the values that an axis must contain."""
     readings = (reading for figure in figures for track in figure.tracks for reading in track.readings)
     limits = [figure.limit for figure in figures if figure.limit is not None]
     return [*(end for reading in readings for end in reading.ends), *limits]
@@ -151,7 +157,7 @@ def _chart(unit: str, figures: Sequence[Figure]) -> Strips:
 
 
 def _axis(unit: str, ends: Sequence[float]) -> Linear | Logarithmic:
-    """Times may be a thousand times apart; shares need not begin at 0."""
+    """Return the axis for a unit: logarithmic for times, otherwise linear; only shares need not include 0."""
     if unit == MS:
         return logarithmic_ms([*ends])
     return linear(min(ends), max(ends)) if unit == _PERCENT else linear(min(*ends, 0.0), max(*ends, 1.0))

@@ -1,4 +1,4 @@
-"""``suite.json``: what no run folder of a suite tells: its name and order, what was not made, and its baselines.
+"""``suite.json``: name, order, runs not made and baselines of a suite, which no run folder has.
 
 Changes when a page has to know more of a suite.
 """
@@ -24,7 +24,7 @@ _ANSWERS = {1: "fail", 2: "refused"}
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A run of a suite; ``folder`` within the suite's. ``answer`` is 'error' where it could not be made."""
+    """A run of a suite; ``folder`` within the suite's. ``answer`` is 'error' if it could not be made."""
 
     title: str
     drill: str
@@ -38,9 +38,9 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """What came of a drill's baseline: 'pass', 'fail' where a figure is worse, 'refused' where it is of another run.
+    """Outcome of a drill's baseline: 'pass', 'fail' if a figure is worse, 'refused' if it is of another run.
 
-    ``changed`` tells timers and policies that are not the baseline's; it and ``better`` are no part of ``lines``.
+    ``changed``: timers and policies that differ from the baseline's. ``lines`` includes neither it nor ``better``.
     """
 
     title: str
@@ -53,7 +53,7 @@ class Gated:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite that was run. ``unused``: a line for each baseline that is of no drill of it."""
+    """A suite that was run. ``unused``: a line for each baseline that matches none of its drills."""
 
     name: str
     runs: tuple[Listed, ...]
@@ -83,6 +83,6 @@ def _gated(title: str, gate: Gate) -> Gated:
 
 
 def suite_in(folder: Path) -> Suite | None:
-    """The suite that was run there; None where none was. InputError for a damaged file."""
+    """Return the suite that was run there; None if there is none. InputError for a damaged file."""
     path = folder / FILE
     return read(path, _SUITE) if path.is_file() else None

@@ -1,1 +1,1 @@
-"""The folder of one run: its files, their place, their formats."""
+"""The folder of one run: its location, its files and their formats."""

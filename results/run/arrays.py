@@ -1,9 +1,9 @@
-"""Arrays of records on disk, compressed: a ``.npz`` file that ``numpy.load`` reads, and repeats to the byte.
+"""Compressed arrays of records on disk: a ``.npz`` file that ``numpy.load`` reads and that is byte-for-byte repeatable.
 
-Changes when records are stored in another way. An array lies there as its bytes' planes, the first byte of every record
-and then the second: that packs six times better, and ``ascontiguousarray(planes.T).reshape(-1).view(dtype)`` undoes it.
-What is read was perhaps written by somebody else: names, types and sizes must be those the reader expects, nothing is
-unpickled, and no more is unpacked than the reader said.
+Changes when records are stored in another way. An array is stored as byte planes: the first byte of every record, then
+the second, and so on. That compresses six times better; ``ascontiguousarray(planes.T).reshape(-1).view(dtype)`` undoes
+it. Files are untrusted input: names, types and sizes must match what the reader expects. Nothing is unpickled, and no
+more is unpacked than the reader expects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hpn.results.run.files import check_memory, damaged, opened
 from hpn.testbed.errors import InputError
 from hpn.traffic.streams.columns import Column, Table
 
-_NO_TIME = (1980, 1, 1, 0, 0, 0)  # the first that the format knows: equal arrays give equal files
+_NO_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest date of the format: equal arrays give equal files
 _LEVEL = 6
 _PACKED = {zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED}
 _PART = 1 << 22  # bytes unpacked at a time
@@ -31,20 +31,20 @@ _PART = 1 << 22  # bytes unpacked at a time
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What must be in a file: records of that type, so many."""
+    """Expected content of a file: the record type and the number of records."""
 
     dtype: np.dtype[np.void]
     count: int
 
     @property
     def size(self) -> int:
-        """Bytes unpacked."""
+        """Size in bytes after unpacking."""
         return self.dtype.itemsize * self.count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """Records in such a file. InputError while they are read, when they are not what is ``wanted``."""
+    """Records in such a file. Reading raises InputError when they do not match ``wanted``."""
 
     path: Path
     name: str
@@ -52,14 +52,14 @@ class Stored:
 
     @property
     def dtype(self) -> np.dtype[np.void]:
-        """Of a record."""
+        """Type of a record."""
         return self.wanted.dtype
 
     def __len__(self) -> int:
         return self.wanted.count
 
     def columns(self) -> Iterator[tuple[str, Column]]:
-        """Every field with its values, in the order of the type."""
+        """Yield every field with its values, in the order of the type."""
         with _opened(self.path) as archive, archive.open(f"{self.name}.npy") as member:
             self._check(member)
             for name in self.dtype.names or ():
@@ -91,7 +91,7 @@ class Stored:
 
 
 def write_arrays(path: Path, tables: Mapping[str, Table]) -> None:
-    """Replace the file in one step. OSError when it cannot be written."""
+    """Write the arrays, replacing the file in one step. OSError when it cannot be written."""
     new = path.with_name(f".{path.name}.new")
     with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name, table in tables.items():
@@ -103,7 +103,10 @@ def write_arrays(path: Path, tables: Mapping[str, Table]) -> None:
 
 
 def stored(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Stored]:
-    """The records in a file, just those ``wanted``. InputError when there are others, MachineError when too large."""
+    """Return the records in a file, which must hold exactly those in ``wanted``.
+
+    InputError when it holds others, MachineError when they are too large for memory.
+    """
     check_memory(path, sum(each.size for each in wanted.values()))
     with _opened(path) as archive:
         found = sorted(archive.namelist())
@@ -117,7 +120,7 @@ def stored(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Stored]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The archive, in whatever folder of a run it lies."""
+    """Open the archive, wherever the run folder is; errors of its format become InputError."""
     try:
         with opened(path) as file, zipfile.ZipFile(file) as archive:
             yield archive
@@ -134,7 +137,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _write(member: IO[bytes], table: Table) -> None:
-    """Write the planes of all columns, as the array of bytes that they are."""
+    """Write the planes of all columns as one array of bytes."""
     shape = (table.dtype.itemsize, len(table))
     np.lib.format.write_array_header_1_0(member, {"descr": "|u1", "fortran_order": False, "shape": shape})
     for _, column in table.columns():
@@ -144,7 +147,7 @@ def _write(member: IO[bytes], table: Table) -> None:
 
 
 def _header(path: Path, member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[np.void]]:
-    """Shape and type as the array's own header says. InputError when it is none of ours."""
+    """Return shape and type from the array's own header. InputError when hpn did not write it."""
     try:
         if np.lib.format.read_magic(member) != (1, 0):
             raise damaged(path, f"{name} is of another format")

@@ -1,8 +1,8 @@
-"""A folder in which runs are made: claimed by a lock for as long as that takes, and missed when it vanishes meanwhile.
+"""A folder that receives runs: locked while they are made, with a check that it still exists.
 
-Changes when folders are to be claimed in another way. The lock is on the folder itself, so that no file is left in it,
-and the kernel lets go of it with the last process that makes the run, however that one ends. A file system that locks
-no folders (NFS) keeps nobody apart.
+Changes when folders are to be claimed in another way. The lock is on the folder itself, so no lock file is left in it.
+The kernel releases it when the last process that makes the run ends, even after a crash. A file system that cannot lock
+folders (NFS) gives no protection.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from hpn.results.run.place import with_all_above
 from hpn.testbed.errors import HpnError, InputError, MachineError
 
 RUNS = Path("runs")
-"""Where runs are made that nobody names a folder for."""
+"""Default folder for runs."""
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A folder that is ours: ``descriptor`` holds the lock, if the file system has any (``locked``)."""
+    """A folder claimed by this process. ``descriptor`` holds the lock if the file system supports one (``locked``)."""
 
     path: Path
     descriptor: int
     locked: bool
 
     def lost(self) -> str | None:
-        """That the folder was deleted, moved or replaced; None while it is there."""
+        """Return an error text when the folder was deleted, moved or replaced; None while it is there."""
         if _leads_to(self.path, self.descriptor):
             return None
         return f"{self.path} was deleted or moved during the run; run it again, and leave that folder alone"
 
     def check(self) -> None:
-        """MachineError when it is lost."""
+        """Raise MachineError when the folder is lost."""
         if (why := self.lost()) is not None:
             raise MachineError(why)
 
 
 @contextmanager
 def claimed(path: Path, *, keep: bool = False) -> Iterator[Claim]:
-    """Have a folder to oneself, which is made when needed; unless to ``keep``, it goes again if nothing comes into it.
+    """Claim a folder exclusively and create it if needed; remove it again if it stays empty, unless ``keep``.
 
-    InputError when it cannot be made, or when somebody else makes runs in it. A MachineError that names the folder when
-    the body fails and the folder is gone.
+    InputError when it cannot be created, or when another process makes runs in it. MachineError that names the folder
+    when the body fails and the folder is gone.
     """
     made, claim = _claim(path)
     try:
@@ -67,9 +67,9 @@ def claimed(path: Path, *, keep: bool = False) -> Iterator[Claim]:
 
 @contextmanager
 def place_for(out: Path | None) -> Iterator[Path]:
-    """The folder for the runs of a command: ``out``, or one named by the time that no other command has.
+    """Yield the folder for the runs of a command: ``out``, or a new one named by the current time.
 
-    One that is still empty at the end goes again. InputError when it cannot be made.
+    A new folder that is still empty at the end is removed. InputError when it cannot be created.
     """
     if out is not None:
         yield out
@@ -82,7 +82,7 @@ def place_for(out: Path | None) -> Iterator[Path]:
 
 
 def in_use(path: Path) -> bool:
-    """Whether somebody makes runs in that folder now."""
+    """Return True if a process makes runs in that folder now."""
     try:
         descriptor = os.open(path, _OPEN)
     except OSError:
@@ -99,7 +99,7 @@ def in_use(path: Path) -> bool:
 
 
 def _claim(path: Path) -> tuple[list[Path], Claim]:
-    """The folders that were made for it, and the claim. One that somebody removes at this moment is made again."""
+    """Return the folders that were created, and the claim. Retry when another process removes the folder meanwhile."""
     for left in reversed(range(_TRIES)):
         try:
             made = with_all_above(path)
@@ -127,7 +127,7 @@ def _locked(descriptor: int, path: Path) -> bool:
 
 
 def _made_new(path: Path) -> list[Path]:
-    """Make that folder, or one with '-2' and so on behind its name; those that were made, the innermost last."""
+    """Create that folder, or one with suffix '-2' and so on; return all folders created, the innermost last."""
     try:
         made = with_all_above(path.parent)
         for name in chain((path.name,), (f"{path.name}-{number}" for number in count(2))):

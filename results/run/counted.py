@@ -1,7 +1,7 @@
-"""``queue_pairs.jsonl`` and ``workers.json``: what each end that sends and each worker process counted itself.
+"""``queue_pairs.jsonl`` and ``workers.json``: counters of each sending end and of each worker process.
 
-Changes when a worker reports something else than counts. The names of counters are the workers' own
-(``traffic.workers.messages``, ``traffic.jobengine.setup``). Losses are not counted from here.
+Changes when a worker reports something else than counts. Counter names are those of the workers
+(``traffic.workers.messages``, ``traffic.jobengine.setup``). Losses are not computed from these files.
 """
 
 from __future__ import annotations

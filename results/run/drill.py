@@ -1,8 +1,8 @@
-"""``drill.json``: the drill as a run made it, read without the drill's file, its job or any plug-in.
+"""``drill.json``: the drill as it ran, readable without the drill file, its job or any plug-in.
 
-Changes when a reader of a run must know something more of what was asked of it. Times are ns from the start of traffic,
-as the run had them: a repeat's faults come later than in the file (``Manifest.phase_ms``), a slow kernel's limits and
-traffic are its own. ``scenarios.run.asked`` fills it in.
+Changes when a reader of a run must know something more of the drill. Times are ns from the start of traffic, as in the
+run. A repeat's faults come later than in the file (``Manifest.phase_ms``); a slow kernel has limits and traffic of its
+own. ``scenarios.run.asked`` fills it in.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class AskedFault:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether chance picks the packets that it takes: it takes a share of them."""
+        """True if the fault picks packets at random, because it hits only a share of them."""
         share = self.parameters.get("share", 1)
         return not isinstance(share, str) and share < 1
 

@@ -1,8 +1,7 @@
-"""``fabric.json``: the fabric of a run, whole, so that who reads the folder needs neither drill nor presets.
+"""``fabric.json``: the complete fabric of a run, so that a reader of the folder needs neither drill nor presets.
 
-Changes when a fabric has something more. NICs name their links instead of repeating them; else it is the fabric's own
-dataclasses, and what is read equals what was written. What is read may be anybody's: names that lead nowhere are
-damage.
+Changes when a fabric has something more. NICs refer to their links by name; otherwise the file has the fabric's own
+dataclasses, and reading returns what was written. Files are untrusted input: a reference to a missing name is damage.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 from hpn.testbed.files.document import shorten
 
 _LONGEST = 128
-"""Characters of a name; the kernel's own of interfaces have 15."""
+"""Maximum characters of a name; the kernel's interface names have 15."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ _OF_NIC = tuple(field.name for field in fields(_Nic) if field.name != "links")
 
 
 def fabric_json(fabric: Fabric) -> bytes:
-    """The fabric as it stands in the file."""
+    """Return the fabric as the content of the file."""
     nics = tuple(
         _Nic(**{name: getattr(nic, name) for name in _OF_NIC}, links=tuple(link.name for link in nic.links))
         for nic in fabric.nics
@@ -80,7 +79,7 @@ def fabric_json(fabric: Fabric) -> bytes:
 
 
 def fabric_from(path: Path, content: bytes) -> Fabric:
-    """The fabric in the file at ``path``. InputError when it is none."""
+    """Return the fabric in the file at ``path``. InputError when it holds none."""
     found = parse(path, _FILE, content)
     problem = next(_impossible(found), None)
     if problem is not None:
@@ -102,7 +101,7 @@ def fabric_from(path: Path, content: bytes) -> Fabric:
 
 
 def _impossible(found: _Fabric) -> Iterator[str]:
-    """What no fabric can have; the first of it is enough."""
+    """Yield contradictions that no fabric can have; the caller needs only the first."""
     nodes, links = {node.name for node in found.nodes}, {link.name: link for link in found.links}
     for what, names in (("node", found.nodes), ("link", found.links), ("NIC", found.nics)):
         yield from _names(what, [each.name for each in names])

@@ -1,9 +1,9 @@
-"""The files of a run folder that follow from what was measured: metrics, verdict, and the same flat.
+"""Files of a run folder that are computed from measurements: metrics, verdict, and flat tables of them.
 
-Changes when a figure gets a file. ``results.run.metrics`` makes ``metrics.json``; ``flows.jsonl`` holds the same
-per-flow results flat, one line per flow and edge, ``ports.json`` those of ports and ``transfers.jsonl`` those of
-transfers; of a job ``iterations.jsonl``, ``spans.jsonl``, ``placement.jsonl`` and ``counters.json``, of a client beside
-it ``client-iterations.jsonl`` and ``client-spans.jsonl``: for jq, SQLite and spreadsheets.
+Changes when a figure gets a file. ``results.run.metrics`` makes ``metrics.json``. The flat files are for jq, SQLite and
+spreadsheets: ``flows.jsonl`` has one line per flow and edge, ``ports.json`` the ports, ``transfers.jsonl`` the
+transfers. Files of a job: ``iterations.jsonl``, ``spans.jsonl``, ``placement.jsonl`` and ``counters.json``. Files of a
+client that ran alongside a job: ``client-iterations.jsonl`` and ``client-spans.jsonl``.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _TRANSFER = TypeAdapter(Transfer)
 _ITERATION = TypeAdapter(Iteration)
 _WAY = TypeAdapter(Way)
 _OF_JOBS = ("iterations.jsonl", "counters.json", "spans.jsonl", "placement.jsonl")
-_OF_CLIENTS = ("client-iterations.jsonl", "client-spans.jsonl")  # beside a job
+_OF_CLIENTS = ("client-iterations.jsonl", "client-spans.jsonl")  # alongside a job
 SOMETIMES = ("ports.json", "transfers.jsonl", *_OF_JOBS, *_OF_CLIENTS)
-"""Those that are not there of every run."""
+"""Files that only some runs have."""
 
 
 class Timelines(NamedTuple):
-    """When each rank did what: of the job, and of the client beside it; None where it did not run."""
+    """Activity of each rank over time: of the job, and of the client alongside it; None where it did not run."""
 
     job: Iterable[SpanTime] | None = None
     beside: Iterable[SpanTime] | None = None
@@ -47,7 +47,7 @@ NO_TIMELINES = Timelines()
 
 
 def metrics_files(metrics: DrillMetrics, timelines: Timelines = NO_TIMELINES) -> Mapping[str, bytes]:
-    """The files of a run folder that hold what was measured, by name; ``timelines`` of a job's ranks."""
+    """Return the files of a run folder that hold measurements, by name; ``timelines`` of a job's ranks."""
     lines = (
         json.dumps({"edge": result.edge.label} | _FLOW_EDGE.dump_python(flow, mode="json")) + "\n"
         for result in metrics.edges
@@ -71,13 +71,13 @@ def _span_lines(timeline: Iterable[SpanTime]) -> bytes:
 
 
 def _iteration_lines(job: JobMetrics) -> bytes:
-    """Iterations of all ranks, one a line."""
+    """Return the iterations of all ranks as JSON lines."""
     lines = (json.dumps(_ITERATION.dump_python(each, mode="json") | {"ms": each.ms}) + "\n" for each in job.iterations)
     return "".join(lines).encode()
 
 
 def _placement_lines(placements: Iterable[Placement]) -> bytes:
-    """One for each queue pair and time at which its path was looked at."""
+    """Return one JSON line for each queue pair and time at which its path was read."""
     lines = (
         json.dumps({"when": at.when, "at_ns": at.at_ns} | _WAY.dump_python(way, mode="json"))
         for at in placements
@@ -87,7 +87,7 @@ def _placement_lines(placements: Iterable[Placement]) -> bytes:
 
 
 def _job_files(job: JobMetrics) -> Mapping[str, bytes]:
-    """Iterations, what each NIC counted, and paths."""
+    """Return the files of iterations, NIC counters and paths."""
     return {
         "iterations.jsonl": _iteration_lines(job),
         "counters.json": COUNTERS.dump_json(job.counters, indent=2),
@@ -96,7 +96,7 @@ def _job_files(job: JobMetrics) -> Mapping[str, bytes]:
 
 
 def _transfer_lines(metrics: DrillMetrics, transfers: Transfers) -> bytes:
-    """One a transfer, with the flow's name and the edge's label."""
+    """Return one JSON line per transfer, with the flow's name and the edge's label."""
     names = {flow.flow: flow.name for flow in metrics.flows}
     labels = [result.edge.label for result in metrics.edges]
     lines = (
@@ -110,5 +110,5 @@ def _transfer_lines(metrics: DrillMetrics, transfers: Transfers) -> bytes:
 
 
 def verdict_files(verdict: Verdict) -> Mapping[str, bytes]:
-    """The file that holds the answer, by name."""
+    """Return the file that holds the verdict, by name."""
     return {"verdict.json": VERDICT.dump_json(verdict, indent=2)}

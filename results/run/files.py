@@ -1,8 +1,7 @@
-"""The files of a run folder, one by one: written in one step, read with suspicion.
+"""Single files of a run folder: written atomically, read as untrusted input.
 
-Changes when a file may be damaged in another way. What is read was perhaps written by somebody else: a file lies in its
-folder and is a regular one, it fits into memory, and its numbers are such as a run can have. Whatever is wrong is an
-InputError of one line.
+Changes when a file may be damaged in another way. A file must lie in its folder, be a regular file and fit into memory,
+and its numbers must be possible in a run. Anything else is an InputError of one line.
 """
 
 from __future__ import annotations
@@ -30,16 +29,19 @@ T = TypeVar("T")
 _MEMORY_SHARE = 0.25
 _DIGITS = 20
 _PERHAPS = re.compile(rb"NaN|Infinity|[0-9.][eE]\+?[0-9]{3}|[0-9]{%d}" % _DIGITS)
-"""What no number of a run looks like; it may stand in a text."""
+"""Patterns that no number of a run has; a text may contain them."""
 
 
 def write(path: Path, content: bytes) -> None:
-    """Replace a file in one step: a reader or a crash sees the old or the new, never half of it."""
+    """Replace a file in one step: after a crash a reader sees the old or the new content, never part of it."""
     replace(path, content)
 
 
 def within(path: Path, folder: Path) -> Path:
-    """The path of a file of the folder. InputError when a link leads out of it: what lies there is no run's."""
+    """Return ``path`` if it lies in the folder.
+
+    InputError when a link leads out of it, since that file is not the run's.
+    """
     real = os.path.realpath(path)
     if not real.startswith(os.path.join(os.path.realpath(folder), "")):
         raise InputError(f"{path} is a link that leads out of the run folder; put the file itself there")
@@ -47,10 +49,10 @@ def within(path: Path, folder: Path) -> Path:
 
 
 def content(path: Path, folder: Path | None = None) -> bytes:
-    """All of a file of ``folder`` (None: the one that it lies in).
+    """Return the content of a file of ``folder`` (None: the folder that contains it).
 
-    InputError when it is not there, no regular file, elsewhere or larger than any such file of a run, MachineError when
-    it is larger than memory allows.
+    InputError when it is missing, not a regular file, elsewhere, or larger than any such file of a run. MachineError
+    when it is larger than memory allows.
     """
     with opened(path, folder) as file:
         _check_size(path, file)
@@ -59,7 +61,7 @@ def content(path: Path, folder: Path | None = None) -> bytes:
 
 @contextmanager
 def opened(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
-    """The same file, open. InputError as ``content``, also when it cannot be read later on."""
+    """Open the same file. InputError as for ``content``, also when a later read fails."""
     try:
         number = os.open(within(path, folder or path.parent), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(number, "rb") as file:
@@ -72,7 +74,10 @@ def opened(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
 
 
 def dumped(adapter: TypeAdapter[T], item: T, indent: int | None = None) -> bytes:
-    """An item as JSON; half a surrogate, as a command line or a file of YAML can have it, is a question mark."""
+    """Return an item as JSON.
+
+    A lone surrogate, which a command line or a YAML file can contain, becomes a question mark.
+    """
     try:
         return adapter.dump_json(item, indent=indent)
     except PydanticSerializationError:
@@ -81,24 +86,24 @@ def dumped(adapter: TypeAdapter[T], item: T, indent: int | None = None) -> bytes
 
 
 def lines_of(adapter: TypeAdapter[T], items: Iterable[T]) -> bytes:
-    """Each item as JSON on a line of its own."""
+    """Return the items as JSON lines."""
     return b"".join(dumped(adapter, item) + b"\n" for item in items)
 
 
 def read(path: Path, adapter: TypeAdapter[T], folder: Path | None = None) -> T:
-    """A file of JSON. InputError when it is missing or not what it must be."""
+    """Read a file of JSON. InputError when it is missing or does not match the type."""
     return parse(path, adapter, content(path, folder))
 
 
 def read_lines(path: Path, adapter: TypeAdapter[T], folder: Path | None = None) -> tuple[T, ...]:
-    """A file of lines of JSON. InputError as ``read``, with the line."""
+    """Read a file of JSON lines. InputError as for ``read``, with the line number."""
     with opened(path, folder) as file:
         _check_size(path, file)
         return tuple(parse(path, adapter, line, f"line {at}: ") for at, line in enumerate(_lines(path, file), 1))
 
 
 def parse(path: Path, adapter: TypeAdapter[T], text: bytes, where: str = "") -> T:
-    """What JSON in a file says; ``where`` in it. InputError when it is not what it must be."""
+    """Parse JSON of a file; ``where``: the place in it. InputError when it does not match the type."""
     try:
         made = adapter.validate_json(text)
     except ValidationError as error:
@@ -111,19 +116,19 @@ def parse(path: Path, adapter: TypeAdapter[T], text: bytes, where: str = "") -> 
 
 
 def first_mistake(error: ValidationError) -> str:
-    """'figures.0.low: Field required': where the first one is, and what it is."""
+    """Return place and text of the first mistake: 'figures.0.low: Field required'."""
     first = error.errors()[0]
     at = ".".join(str(part) for part in first["loc"])
     return f"{at}: {first['msg']}" if at else first["msg"]
 
 
 def damaged(path: Path, why: str) -> InputError:
-    """The error for a file that no run can have left."""
+    """Return the error for a file that no run can have written."""
     return InputError(f"{path} is damaged or of another version ({shorten(why, 200, quoted=False)}); repeat the run")
 
 
 def check_memory(path: Path, needed: int) -> None:
-    """MachineError when the records at ``path`` take ``needed`` bytes, and that is more than one process should."""
+    """Raise MachineError when ``needed`` bytes of records at ``path`` are more than one process should take."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory * _MEMORY_SHARE:
         raise MachineError(
@@ -140,7 +145,7 @@ def _check_size(path: Path, file: BinaryIO) -> None:
 
 
 def _lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """Line by line, none of which is longer than any of a run."""
+    """Yield the lines of a file. InputError for one that is longer than any of a run."""
     at = 0
     while line := file.readline(limits.LINE + 1):
         at += 1
@@ -161,7 +166,7 @@ def _encodable(item: JsonValue) -> JsonValue:
 
 
 def _check_numbers(path: Path, text: bytes, where: str) -> None:
-    """InputError for a number that is none (NaN, infinity, 1e999) or has more digits than anything that is counted."""
+    """Raise InputError for a non-finite number (NaN, infinity, 1e999) or one with more digits than any counter."""
 
     def refuse(found: str) -> NoReturn:
         raise damaged(path, f"{where}{shorten(found)} is no number of a run")

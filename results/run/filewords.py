@@ -1,8 +1,8 @@
-"""A setting that tells runs apart, by key and unit of the topology or drill file that has it. Pure.
+"""Settings that distinguish runs, shown with the key and unit of the topology or drill file. Pure.
 
-Changes when a file's key is kept under another name than it is written by. What is kept (``results.run.identity``)
-stays as it is, so that a baseline of an older hpn is read: only what people read is written so. A setting that is not
-known here is told as it is kept.
+Changes when a file's key is stored under another name than in the file. Stored keys (``results.run.identity``) stay as
+they are, so baselines of an older hpn remain readable: only the text shown to people is translated. An unknown setting
+is shown as it is stored.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _RENAMED: Mapping[str, str] = {
 }
 _RATES = frozenset({"nic_port_rate", "uplink_rate", "core_rate", "switch_capacity", "job.nvlink_bps", "client.rate"})
 _OF_FABRIC_BYTES = frozenset({"ecn.kmin_bytes", "ecn.kmax_bytes"})
-"""Keys that files write with their unit."""
+"""Keys that include their unit in files, too."""
 _MOMENTS, _KIND = "moments", "kind"
 _LEAST_NS = 1000
-"""Of a fault's whole numbers, smaller ones are counts."""
+"""Smallest integer parameter of a fault that is a duration; smaller ones are counts."""
 
 
 def key_in_file(key: str) -> str:
-    """'job.training.data_size' of 'job.work.Training.data_bytes'."""
+    """Return the key as in the file: 'job.training.data_size' for 'job.work.Training.data_bytes'."""
     if (found := _FAULT.fullmatch(key)) is not None:
         parameter = {_MOMENTS: "", _KIND: "fault"}.get(found[2], found[2] or "")
         return f"timeline.faults[{found[1]}]" + (f".{parameter}" if parameter else "")
@@ -53,7 +53,7 @@ def key_in_file(key: str) -> str:
 
 
 def value_in_file(key: str, value: str) -> str:
-    """'1 MB' of '1000000' bytes; ``key`` as it is kept."""
+    """Return the value as in the file: '1 MB' for '1000000' bytes. ``key`` is the stored one."""
     if (found := _FAULT.fullmatch(key)) is not None:
         return _of_fault(found[2] or "", value)
     return _with_unit(value, _unit(key))
@@ -78,7 +78,7 @@ def _rate(bps: float) -> str:
 
 
 def _of_fault(parameter: str, value: str) -> str:
-    """Durations are whole ns and percentages are shares with a point."""
+    """Return a fault's parameter as in the file. Durations are stored as whole ns, percentages as decimal shares."""
     if parameter == _MOMENTS:
         return _moments(value)
     try:
@@ -92,13 +92,13 @@ def _of_fault(parameter: str, value: str) -> str:
 
 
 def _moments(value: str) -> str:
-    """'failure at 1 s then repair at 3 s'; of many there is but a digest."""
+    """Return 'failure at 1 s then repair at 3 s'; the digest of many moments is returned unchanged."""
     found = re.findall(r'"(\w+) (-?\d+)"', value)
     return " then ".join(f"{kind} at {format_duration(int(at_ns))}" for kind, at_ns in found) or value
 
 
 def _with_unit(value: str, unit: Callable[[float], str] | None) -> str:
-    """A file's own value stays as it is where it is no number, as in a damaged folder."""
+    """Return the value with its unit; a value that is not a number, as in a damaged folder, stays unchanged."""
     if unit is None or not re.fullmatch(r"\d{1,18}(\.\d{1,18})?", value):
         return value
     return unit(float(value) if "." in value else int(value))

@@ -1,7 +1,7 @@
-"""The run folder: everything one drill leaves behind, written atomically and read back typed.
+"""The run folder: everything one drill writes, stored atomically and read back typed.
 
-Changes when a file is added to it; docs/run-folder.md says of each what it holds. Files of one kind have modules of
-their own: figures, fabric, series.
+Changes when a file is added to it; docs/run-folder.md describes each file. Files of one kind have modules of their own:
+figures, fabric, series.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ _DEVICES = TypeAdapter(Mapping[str, Mapping[str, Mapping[str, int | None]]])
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """One run on disk. Writers replace whole files; readers raise InputError on what is missing or damaged."""
+    """One run on disk. Writers replace complete files; readers raise InputError for missing or damaged ones."""
 
     path: Path
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """``manifest.json``; its presence makes the folder a run folder."""
+        """Write ``manifest.json``; its presence makes the folder a run folder."""
         write(self.path / "manifest.json", dumped(_MANIFEST, manifest, indent=2))
 
     def write_events(self, events: Iterable[Event]) -> None:
-        """``events.jsonl``: the timeline, one event a line."""
+        """Write ``events.jsonl``: the timeline, one event a line."""
         write(self.path / "events.jsonl", lines_of(_EVENT, events))
 
     def write_metrics(self, metrics: DrillMetrics, timelines: Timelines = NO_TIMELINES) -> None:
-        """``metrics.json`` and ``flows.jsonl``; others when there is something to be in them, as of a job."""
+        """Write ``metrics.json``, ``flows.jsonl``, and the optional files that have content, such as those of a job."""
         files = metrics_files(metrics, timelines)
         for name in sorted({*SOMETIMES} - files.keys()):
             (self.path / name).unlink(missing_ok=True)  # of an earlier analysis
@@ -75,117 +75,120 @@ class RunFolder:
             write(self.path / name, found)
 
     def write_verdict(self, verdict: Verdict) -> None:
-        """``verdict.json``."""
+        """Write ``verdict.json``."""
         for name, found in verdict_files(verdict).items():
             write(self.path / name, found)
 
     def write_fabric(self, fabric: Fabric) -> None:
-        """``fabric.json``."""
+        """Write ``fabric.json``."""
         write(self.path / "fabric.json", fabric_json(fabric))
 
     def write_drill(self, drill: AskedDrill) -> None:
-        """``drill.json``."""
+        """Write ``drill.json``."""
         write(self.path / "drill.json", dumped(DRILL, drill, indent=1))
 
     def write_series(self, series: RunSeries) -> None:
-        """``series.json`` and ``series.npz``."""
+        """Write ``series.json`` and ``series.npz``."""
         from hpn.results.run.series import write_series  # numpy, which no other file needs
 
         write_series(self.path, series)
 
     def write_host(self, course: Iterable[HostMoment]) -> None:
-        """``host.jsonl``: the machine's load, sample by sample."""
+        """Write ``host.jsonl``: the machine's load, sample by sample."""
         write(self.path / "host.jsonl", lines_of(_HOST, course))
 
     def write_paths(self, paths: Iterable[PathAt]) -> None:
-        """``paths.jsonl``: each flow's path at the begin, and every change."""
+        """Write ``paths.jsonl``: each flow's initial path and every change."""
         write(self.path / "paths.jsonl", lines_of(_PATH, paths))
 
     def write_counts(self, queue_pairs: Iterable[QueuePairCounts], workers: Workers) -> None:
-        """``queue_pairs.jsonl`` and ``workers.json``."""
+        """Write ``queue_pairs.jsonl`` and ``workers.json``."""
         write(self.path / "queue_pairs.jsonl", lines_of(QUEUE_PAIR, queue_pairs))
         write(self.path / "workers.json", WORKERS.dump_json(workers, indent=1))
 
     def sizes(self) -> Mapping[str, int]:
-        """Bytes of each file of lines, as ``Manifest.files`` has them: who cuts one between two lines is found out."""
+        """Return the bytes of each ``.jsonl`` file, for ``Manifest.files``: they reveal a file cut between lines."""
         found = sorted(self.path.glob("*.jsonl"))
         return {path.name: path.stat().st_size for path in found}
 
     def check_size(self, name: str, wanted: int) -> None:
-        """InputError for a file that was cut between two lines, say, where nothing else tells."""
+        """Raise InputError when a file's size differs, for example when it was cut between two lines."""
         path = self.path / name
         if (size := path.stat().st_size) != wanted:
             raise InputError(f"{path} has {size} bytes and the run left {wanted}: it was cut or edited; repeat the run")
 
     def manifest(self) -> Manifest:
-        """What the run was. InputError too for a format that this hpn does not know."""
+        """Return the facts of the run. InputError also for a format that this hpn does not know."""
         path = self.path / "manifest.json"
         return manifest_from(path, content(path))
 
     def events(self) -> tuple[Event, ...]:
-        """The timeline."""
+        """Return the timeline."""
         return read_lines(self.path / "events.jsonl", _EVENT)
 
     def metrics(self) -> DrillMetrics:
-        """What was measured."""
+        """Return the measurements."""
         path = self.path / "metrics.json"
         return metrics_in(path, content(path))
 
     def fabric(self) -> Fabric:
-        """Where it was measured, spare hosts included."""
+        """Return the fabric that was measured, spare hosts included."""
         path = self.path / "fabric.json"
         return fabric_from(path, content(path))
 
     def drill(self) -> AskedDrill:
-        """What was asked of it."""
+        """Return the drill as it ran."""
         return read(self.path / "drill.json", DRILL)
 
     def series(self) -> RunSeries:
-        """What flows and ports did over time; imports numpy."""
+        """Return flows and ports over time; imports numpy."""
         from hpn.results.run.series import read_series
 
         return read_series(self.path)
 
     def host(self) -> tuple[HostMoment, ...]:
-        """How busy the machine was, sample by sample."""
+        """Return the load of the machine, sample by sample."""
         return read_lines(self.path / "host.jsonl", _HOST)
 
     def paths(self) -> tuple[PathAt, ...]:
-        """Each flow's source port, port of its NIC and plane: at the begin, and every change, in order of time."""
+        """Return source port, NIC port and plane of each flow: the initial ones and every change, in order of time."""
         return read_lines(self.path / "paths.jsonl", _PATH)
 
     def queue_pairs(self) -> tuple[QueuePairCounts, ...]:
-        """What the sending end of each queue pair counted."""
+        """Return the counters of each queue pair's sending end."""
         return read_lines(self.path / "queue_pairs.jsonl", QUEUE_PAIR)
 
     def workers(self) -> Workers:
-        """What each worker process counted."""
+        """Return the counters of each worker process."""
         return read(self.path / "workers.json", WORKERS)
 
     def spans(self) -> tuple[SpanTime, ...]:
-        """When each rank of a job, or of a client, did what."""
+        """Return the activity of each rank of a job, or of a client, over time."""
         return read_lines(self.path / "spans.jsonl", SPAN)
 
     def client_spans(self) -> tuple[SpanTime, ...]:
-        """When each rank of a client that ran beside a job did what."""
+        """Return the activity over time of each rank of a client that ran alongside a job."""
         return read_lines(self.path / "client-spans.jsonl", SPAN)
 
     def devices(self) -> Mapping[str, Mapping[str, Mapping[str, int | None]]]:
-        """What RDMA devices counted: by NIC and the driver's name, 'before' and 'after' the run."""
+        """Return the counters of RDMA devices: by NIC and by the driver's name, 'before' and 'after' the run."""
         return read(self.path / "hw_counters.json", _DEVICES)
 
     @property
     def has_verdict(self) -> bool:
-        """Whether the run came to an answer; one that could say nothing from the start did not."""
+        """True if the run reached a verdict; a run that was inconclusive from the start did not."""
         return os.path.isfile(self.path / "verdict.json")
 
     def verdict(self) -> Verdict:
-        """The answer."""
+        """Return the verdict."""
         return read(self.path / "verdict.json", VERDICT)
 
 
 def run_document(run: RunFolder, anew: Mapping[str, bytes] | None = None) -> dict[str, object]:
-    """A run as one JSON value: its folder, and what its manifest, metrics and verdict files hold; ``anew`` instead."""
+    """Return a run as one JSON value: its folder, manifest, metrics and verdict.
+
+    ``anew``: contents that replace files.
+    """
     contents = {f"{part}.json": part for part in ("manifest", "metrics", "verdict")}
     files = {part: (anew or {}).get(name) or content(run.path / name) for name, part in contents.items()}
     return {"folder": str(run.path), **{part: json.loads(text) for part, text in files.items()}}
@@ -193,10 +196,10 @@ def run_document(run: RunFolder, anew: Mapping[str, bytes] | None = None) -> dic
 
 @contextmanager
 def claimed_run(path: Path) -> Iterator[Claim]:
-    """A folder for a new run, nobody else's while it is made, and empty: what an earlier run left there is deleted.
+    """Claim an empty folder for a new run, exclusively while it is made; files of an earlier run are deleted.
 
-    InputError when something else is there, somebody makes a run there, or it cannot be made; then nothing was made or
-    deleted. MachineError when it vanishes before the end.
+    InputError when it holds something else, another process makes a run there, or it cannot be created. Then nothing
+    was created or deleted. MachineError when it vanishes before the end.
     """
     with claimed(path) as claim:
         emptied(path)
@@ -205,13 +208,13 @@ def claimed_run(path: Path) -> Iterator[Claim]:
 
 
 def create(path: Path) -> RunFolder:
-    """The same folder for what is there at once, such as a run that was made elsewhere."""
+    """Return an empty run folder and release the claim: for content that is complete, such as a run made elsewhere."""
     with claimed(path, keep=True):
         return emptied(path)
 
 
 def emptied(path: Path) -> RunFolder:
-    """The same folder where somebody else has claimed it, such as the one who started this guest."""
+    """Return an empty run folder that another process has claimed, such as the parent that started this guest."""
     take(path, _is_manifest)
     return RunFolder(path)
 
@@ -225,7 +228,7 @@ def _is_manifest(path: Path) -> bool:
 
 
 def prepare(out: Path) -> None:
-    """Make the OUT folder before anything runs. InputError when reports could not be written there."""
+    """Create the OUT folder before anything runs. InputError when reports could not be written there."""
     try:
         with_all_above(out)
     except OSError as error:
@@ -235,7 +238,7 @@ def prepare(out: Path) -> None:
 
 
 def load(path: Path) -> RunFolder:
-    """The run folder at ``path``. InputError when it is none."""
+    """Return the run folder at ``path``. InputError when it is none."""
     if not os.path.isfile(path / "manifest.json"):  # unlike Path.is_file, False where it cannot be looked at
         raise InputError(
             f"{path} is not a run folder (no manifest.json); name the folder a drill printed or got by --out"

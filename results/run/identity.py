@@ -1,8 +1,8 @@
-"""Which experiment a run is of: what was asked of which fabric, and a digest of it. Pure.
+"""The experiment that a run belongs to: the drill, the fabric, and a digest of both. Pure.
 
-Changes when something else makes a run another experiment. Names, texts, file paths and limits are no part of it: two
-runs that differ in these have measured the same. Nor is what belongs to a repeat (its phase and its own seed) or to a
-machine (engine, kernel, and what its LAG datapath and marker came to), which results show beside it.
+Changes when something else makes a run another experiment. Names, texts, file paths and limits do not count: two runs
+that differ only in these measured the same. A repeat's phase and seed do not count either. Nor do facts of a machine
+(engine, kernel, and the LAG datapath and marker that were chosen); results show these separately.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _MOST_TOLD, _MOST_WORDS = 8, 3
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """``digests`` of fabric, drill (faults and when they come) and settings (traffic and how it is measured).
+    """Digests that identify an experiment, and the settings behind them.
 
-    ``told``: what they are of, in words, by dotted keys of topology and drill files.
+    ``digests`` cover fabric, drill (faults and their times) and settings (traffic and how it is measured). ``told`` has
+    the settings in words, by dotted keys of topology and drill files.
     """
 
     digests: Mapping[str, str]
@@ -43,20 +44,20 @@ class Identity:
 
 UNKNOWN = Identity({}, {})
 RUN_BY = ("lacp", "stack", "bgp", "path_control")
-"""Sections of a topology that say how a fabric is run; all other keys say which fabric it is."""
+"""Sections of a topology that configure how a fabric is run; all other keys define the fabric itself."""
 _OF_FABRIC = {*FabricSpec.model_fields, "links"}
 
 
 def experiment_of(digests: Mapping[str, str]) -> str:
-    """One digest of fabric, drill and settings; '' where any of them is not known."""
+    """Return one digest of fabric, drill and settings; '' if any of them is unknown."""
     parts = [digests.get(part, "") for part in (FABRIC, DRILL, SETTINGS)]
     return digest_of(parts) if all(parts) else ""
 
 
 def identity_of(fabric: Fabric, drill: AskedDrill, phase_ms: float = 0.0) -> Identity:
-    """Of a drill asked of a fabric, its faults ``phase_ms`` later than in its file.
+    """Return the identity of a drill on a fabric; its faults are ``phase_ms`` later than in its file.
 
-    Settings are not known of jobs and clients in folders of an older hpn.
+    Settings of jobs and clients are unknown in folders of an older hpn.
     """
     seed = _seed(fabric.spec, drill)
     links: list[JsonValue] = [*sorted(f"{link.name} {link.rate_bps}" for link in fabric.links)]
@@ -71,7 +72,7 @@ def identity_of(fabric: Fabric, drill: AskedDrill, phase_ms: float = 0.0) -> Ide
 
 
 def _counted(fabric: Fabric) -> dict[str, JsonValue]:
-    """'24 of 200 Gbit/s' by tier, at the rates of the real network."""
+    """Return link counts and rates of the real network by tier, such as '24 of 200 Gbit/s'."""
     found = Counter((link.kind.value, link.rate_bps * fabric.spec.scale) for link in fabric.links)
     tiers: dict[str, list[str]] = {}
     for (kind, bps), count in sorted(found.items()):
@@ -80,7 +81,7 @@ def _counted(fabric: Fabric) -> dict[str, JsonValue]:
 
 
 def identity_in(run: RunFolder, manifest: Manifest) -> Identity:
-    """Of a run folder: digests as its manifest has them, else made of what else it holds, as far as that goes."""
+    """Return the identity of a run folder: digests from its manifest, else computed from its other files."""
     try:
         found = identity_of(run.fabric(), run.drill(), manifest.phase_ms)
     except (InputError, MachineError):
@@ -89,24 +90,24 @@ def identity_in(run: RunFolder, manifest: Manifest) -> Identity:
 
 
 def differences(one: Mapping[str, str], other: Mapping[str, str]) -> str:
-    """'path_control.enabled: false | true', with ';' between several; '' where nothing is known to differ."""
+    """Return the differences: 'path_control.enabled: false | true', joined by ';'. '' if none is known."""
     return _in_words(one, other, _differing(one, other))
 
 
 def run_otherwise(one: Mapping[str, str], other: Mapping[str, str]) -> str:
-    """As ``since``, of one fabric that is run in another way; '' where it is another fabric, or nobody knows."""
+    """Return the changes of how one fabric is run, in the form of ``since``; '' for another or an unknown fabric."""
     keys = [key for key in _differing(one, other) if _section(key) in _OF_FABRIC]
     return _since(one, other, keys) if all(_section(key) in RUN_BY for key in keys) else ""
 
 
 def other_fabric(one: Mapping[str, str], other: Mapping[str, str]) -> str:
-    """As ``since``, of what makes it another fabric; links only where no setting makes them other links."""
+    """Return, in the form of ``since``, what makes it another fabric; links only if no setting explains them."""
     keys = [key for key in _differing(one, other) if _section(key) in _OF_FABRIC and _section(key) not in RUN_BY]
     return _since(one, other, [key for key in keys if _section(key) != "links"] or keys)
 
 
 def since(one: Mapping[str, str], other: Mapping[str, str]) -> str:
-    """As ``differences``, where the first is the older: 'bgp.hold_s was 9, is 30'."""
+    """Return the differences where the first is the older: 'bgp.hold_s was 9, is 30'."""
     return _since(one, other, _differing(one, other))
 
 
@@ -136,7 +137,7 @@ def _listed(told: Sequence[str]) -> str:
 
 
 def sets_apart(told: Sequence[Mapping[str, str]]) -> list[str]:
-    """Of each what not all have: 'path_control.enabled false'; '' where nothing is known to."""
+    """Return for each the settings that not all share: 'path_control.enabled false'; '' where none is known."""
     known = [each for each in told if each]
     keys = [key for key in dict.fromkeys(key for each in known for key in each) if len({e.get(key) for e in known}) > 1]
     more = f", and {len(keys) - _MOST_WORDS} more" if len(keys) > _MOST_WORDS else ""
@@ -147,7 +148,10 @@ def sets_apart(told: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _seed(spec: FabricSpec, drill: AskedDrill) -> int | None:
-    """The topology's own: a repeat's is drawn from it. None where an older hpn did not say it, as of jobs."""
+    """Return the topology's own seed, from which a repeat's is derived.
+
+    None if an older hpn did not store it, as for jobs.
+    """
     if drill.seed is not None or not drill.workload:
         return drill.seed
     kept = drill.workload.get("seed")
@@ -155,7 +159,7 @@ def _seed(spec: FabricSpec, drill: AskedDrill) -> int | None:
 
 
 def _course(drill: AskedDrill, shift_ns: int) -> dict[str, JsonValue]:
-    """Faults and times as the drill's file has them; a repeat's come later by ``shift_ns``."""
+    """Return faults and times as in the drill file; those of a repeat come later by ``shift_ns``."""
     faults: dict[str, JsonValue] = {
         str(at): {
             "kind": fault.kind,
@@ -179,13 +183,13 @@ def _settings(drill: AskedDrill) -> dict[str, JsonValue] | None:
 
 
 def digest_of(content: JsonValue | Iterable[str]) -> str:
-    """Of plain data, whatever the order of its keys."""
+    """Return the digest of plain data, independent of the order of its keys."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def _flat(key: str, value: JsonValue) -> Iterator[tuple[str, str]]:
-    """Leaves by dotted keys; what is null is left out, and a long list is told by its number and digest."""
+    """Yield leaves by dotted keys, without nulls; a long list is shown by its length and digest."""
     if isinstance(value, Mapping):
         for name, each in value.items():
             yield from _flat(f"{key}.{name}" if key else name, each)

@@ -1,6 +1,6 @@
-"""How large each file of a run may be: JSON takes ten times its size in memory, so what is larger is not parsed.
+"""Size limits of the files of a run: JSON takes ten times its size in memory, so larger files are not parsed.
 
-Changes when a run has another file, or one that grows faster. The largest run that was made has 1,024 queue pairs.
+Changes when a run has another file, or one that grows faster. The largest run made so far has 1,024 queue pairs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _OF_NAME = {
 }
 _OF_LINES = 256 * _MIB  # spans of a job: 100 bytes for each rank and step
 LINE = _MIB
-"""Bytes of a line: an event, a flow, a rank's step."""
+"""Maximum bytes of a line: an event, a flow, a rank's step."""
 
 
 def limit_of(name: str) -> int:
-    """The most bytes that a file of that name may have; what is no JSON is limited by memory alone."""
+    """Return the maximum bytes of a file of that name; files other than JSON are limited by memory alone."""
     return _OF_NAME.get(name, _OF_LINES if name.endswith(".jsonl") else sys.maxsize - 1)

@@ -1,4 +1,4 @@
-"""What a run was: the facts needed to repeat it or to doubt it.
+"""Facts of a run that are needed to repeat it or to doubt it.
 
 Changes when another fact belongs in every result.
 """
@@ -16,7 +16,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.vm.engines import has_virtual_time
 
 FORMAT = 2
-"""Of run folders as they are written now; docs/run-folder.md says what each has."""
+"""Format of run folders that this hpn writes; docs/run-folder.md describes each format."""
 _KNOWN = (1, FORMAT)
 
 
@@ -60,13 +60,13 @@ class Manifest:
 
     @property
     def date(self) -> str:
-        """When it began, for a person; '' where only a virtual clock was asked."""
+        """Date on which the run began; '' if only a virtual clock was available."""
         return self.wall_begin or ("" if has_virtual_time(self.engine) else self.started_at)
 
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """What is to be known before anything else is read."""
+    """Format number, read before anything else."""
 
     format: int
 
@@ -76,7 +76,7 @@ _VERSION = TypeAdapter(_Version)
 
 
 def manifest_from(path: Path, text: bytes) -> Manifest:
-    """The manifest in the file at ``path``. InputError when it is none, or of a format that is not known here."""
+    """Return the manifest in the file at ``path``. InputError when it holds none, or for an unknown format."""
     found = parse(path, _VERSION, text).format
     if found not in _KNOWN:
         known = " and ".join(map(str, _KNOWN))

@@ -1,6 +1,6 @@
-"""``DrillMetrics`` as a plain document and back, without loss: what ``metrics.json`` holds.
+"""Lossless conversion between ``DrillMetrics`` and a plain document, the content of ``metrics.json``.
 
-Changes when the document does. Fields may be added; one that changes its meaning, or goes, makes another version.
+Changes when the document does. Adding a field keeps the version; removing one or changing its meaning makes a new one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KEY = "version"
 
 @dataclass(frozen=True, slots=True)
 class _Versioned:
-    """What is to be known before anything else is read; an older hpn wrote no version."""
+    """Version number, read before anything else; an older hpn wrote none."""
 
     version: int = VERSION
 
@@ -32,23 +32,23 @@ _VERSIONED = TypeAdapter(_Versioned)
 
 
 def metrics_to_dict(metrics: DrillMetrics) -> dict[str, JsonValue]:
-    """All that was measured as dicts, lists, texts and numbers, with its ``version``: what ``metrics.json`` holds.
+    """Return all measurements as dicts, lists, texts and numbers, with ``version``: the content of ``metrics.json``.
 
     Keys are the fields of the dataclasses and carry their units: ``_ns`` (CLOCK_MONOTONIC), ``_ms``, ``_bps``,
     ``_pps``, ``_bytes``, ``_pct``; docs/run-folder.md says where each is explained. ``flows`` is a list by flow, each
-    with ``edges`` in the order of ``edges``. An interval is a list of two numbers. None was not measured, and a field
-    beside it says why. A lower bound keeps the flag that says so (``open``, ``recovered``, ``unfinished``). An infinite
-    number, which no run has, is the text 'Infinity' or '-Infinity', as JSON has none. ``transfers``, ``job``,
-    ``beside`` and the job's ``client`` are left out where they did not run.
+    with ``edges`` in the order of ``edges``. An interval is a list of two numbers. None was not measured; an adjacent
+    field gives the reason. A lower bound has a flag for it (``open``, ``recovered``, ``unfinished``). An infinite
+    number, which no run has, is the text 'Infinity' or '-Infinity', because JSON has none. ``transfers``, ``job``,
+    ``beside`` and the job's ``client`` are omitted where they did not run.
     """
     found: dict[str, JsonValue] = from_json(metrics_json(metrics))
     return found
 
 
 def metrics_from_dict(document: Mapping[str, object]) -> DrillMetrics:
-    """The metrics that ``metrics_to_dict`` gave, also after a way through JSON; unknown keys are passed over.
+    """Return the metrics that ``metrics_to_dict`` converted, also after a round trip through JSON; ignore unknown keys.
 
-    InputError, with the place, for what is none, and for another version.
+    InputError, with the place, for a document without metrics or of another version.
     """
     try:
         _check_version("this document", _VERSIONED.validate_python(document).version)
@@ -58,13 +58,13 @@ def metrics_from_dict(document: Mapping[str, object]) -> DrillMetrics:
 
 
 def metrics_json(metrics: DrillMetrics) -> bytes:
-    """The document of ``metrics_to_dict`` as JSON."""
+    """Return the document of ``metrics_to_dict`` as JSON."""
     plain = _METRICS.dump_python(metrics, mode="json", exclude=_left_out(metrics))
     return to_json({_KEY: VERSION, **plain}, indent=2, inf_nan_mode="strings")
 
 
 def metrics_in(path: Path, text: bytes) -> DrillMetrics:
-    """The metrics in the file at ``path``, whose numbers are finite. InputError when it holds none."""
+    """Return the metrics in the file at ``path``, whose numbers are finite. InputError when it holds none."""
     _check_version(str(path), parse(path, _VERSIONED, text).version)
     return parse(path, _METRICS, text)
 
@@ -75,7 +75,7 @@ def _check_version(what: str, version: int) -> None:
 
 
 def _left_out(metrics: DrillMetrics) -> dict[str, bool | set[str]]:
-    """Fields that a workload of even streams has nothing to say of, nor a job that is no client."""
+    """Return the fields to omit: those that even streams, or a job that is no client, do not have."""
     found: dict[str, bool | set[str]] = {} if metrics.transfers is not None else {"transfers": True}
     if metrics.beside is None:
         found["beside"] = True

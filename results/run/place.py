@@ -1,7 +1,7 @@
-"""The place of a run folder: made, taken over from an earlier run, and freed of what only analysis needs.
+"""Life cycle of a run folder: create it, reuse that of an earlier run, delete files only analysis needs.
 
-Changes when a run leaves other files. A folder belongs to one run: what an earlier run left is deleted before the next
-begins, its verdict first; what no run has written is never touched.
+Changes when a run leaves other files. A folder belongs to one run: files of an earlier run are deleted before the next
+begins, its verdict first. Files that no run wrote are never touched.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _LOGS = ("events.jsonl", "worker-*.log")
 _MANIFEST = "manifest.json"
 _EARLIER = "choose another with --out"
 SCRATCH = ".hpn-pool-"
-"""How the names of folders begin in which runs are made that are renamed into place when they are whole."""
+"""Prefix of temporary folders: runs are made there and renamed into place when complete."""
 
 
 def take(path: Path, is_manifest: Callable[[Path], bool]) -> None:
-    """Make the folder, or empty it when a run has left it, as ``is_manifest`` says of its manifest.
+    """Create the folder, or empty it if ``is_manifest`` recognises its manifest as a run's.
 
-    InputError when something else is there or it cannot be made or written; then nothing was made or deleted.
+    InputError when something else is there or it cannot be created or written. Then nothing was created or deleted.
     """
     try:
         with_all_above(path)
@@ -71,16 +71,16 @@ def take(path: Path, is_manifest: Callable[[Path], bool]) -> None:
         raise InputError(f"{path} is not empty and not a run folder; {_EARLIER}")
     if _MANIFEST not in names and (foreign or any(_fits(name, _RESULTS) for name in names)):
         raise InputError(f"{path} is not empty and not a run folder; {_EARLIER}")
-    for wanted in (*_RESULTS, *_RAW, *_HALF, *_LOGS, _MANIFEST):  # the manifest last: until then it is a run folder
+    for wanted in (*_RESULTS, *_RAW, *_HALF, *_LOGS, _MANIFEST):  # the manifest last: it marks a run folder
         for name in names:
             if fnmatch(name, wanted):
                 _delete(path / name)
 
 
 def drop_raw(path: Path) -> None:
-    """Delete what a run that ended, however it did, leaves besides results: raw records, halves of files, empty logs.
+    """Delete everything except results after a run ended in any way: raw records, partial files, empty logs.
 
-    What cannot be deleted stays.
+    Files that cannot be deleted stay.
     """
     with suppress(OSError):
         for name in os.listdir(path):
@@ -91,14 +91,14 @@ def drop_raw(path: Path) -> None:
 
 
 def with_all_above(path: Path) -> list[Path]:
-    """mkdir -p that leaves nothing behind when it fails; the folders that it made, the innermost last. OSError."""
+    """Create a folder and its parents, or nothing on failure; return those created, the innermost last. OSError."""
     missing = [each for each in (path, *path.parents) if not os.path.lexists(each)]
     made: list[Path] = []
     try:
         for each in reversed(missing):
             try:
                 each.mkdir()
-            except FileExistsError:  # another hpn was quicker: it is that one's
+            except FileExistsError:  # another hpn created it first and owns it
                 continue
             made.append(each)
         path.mkdir(exist_ok=True)
@@ -111,7 +111,7 @@ def with_all_above(path: Path) -> list[Path]:
 
 
 def nearest(path: Path) -> Path:
-    """The folder itself, or the nearest one above it that exists."""
+    """Return the folder itself, or its nearest ancestor that exists."""
     return next(each for each in (path, *path.parents) if os.path.isdir(each))
 
 

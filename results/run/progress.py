@@ -1,4 +1,4 @@
-"""What a running drill says of itself while it runs: small frozen records, carried as JSON lines out of the sandbox."""
+"""Progress reports of a running drill: small frozen records, sent as JSON lines out of the sandbox."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One piece of news. ``kind``: 'phase' (text: its name), 'traffic' (goodput now), 'fault', 'stuck', 'note'."""
+    """One progress report. ``kind``: 'phase' (text: its name), 'traffic' (goodput now), 'fault', 'stuck', 'note'."""
 
     kind: str
     text: str
@@ -19,10 +19,10 @@ class Progress:
 
 
 def encode(news: Progress) -> bytes:
-    """Write news as one line of JSON."""
+    """Return a progress report as one line of JSON."""
     return json.dumps(asdict(news)).encode() + b"\n"
 
 
 def decode(line: bytes) -> Progress:
-    """The inverse of ``encode``."""
+    """Return the progress report of a line: the inverse of ``encode``."""
     return Progress(**json.loads(line))

@@ -1,7 +1,7 @@
-"""A whole run folder read at once: what it says, and by name what it does not say. Imports numpy.
+"""A complete run folder read at once, with a list of the parts that are missing. Imports numpy.
 
-Changes when a folder has another part. Reports, pictures and exports take a ``Run`` and nothing else, so they work
-wherever the folder lies. One part missing or damaged leaves the others readable; an older format lacks some by nature.
+Changes when a folder has another part. Reports, pictures and exports take only a ``Run``, so they work wherever the
+folder is. One missing or damaged part leaves the others readable; an older format lacks some by design.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A part of a run that its folder does not tell, and why, in one line."""
+    """A part of a run that its folder lacks, and the reason in one line."""
 
     part: str
     why: str
@@ -39,7 +39,7 @@ class Gap:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run. A part is None where the run had nothing of the kind, or where one of ``gaps`` has its name."""
+    """One run. A part is None if the run had no such data, or if one of ``gaps`` has its name."""
 
     path: Path
     manifest: Manifest
@@ -60,7 +60,7 @@ class Run:
 
 
 class _Reader:
-    """Reads the parts of one folder, and notes those that cannot be read."""
+    """Reader of the parts of one folder, which records those that cannot be read."""
 
     def __init__(self, folder: RunFolder, manifest: Manifest) -> None:
         self.gaps: list[Gap] = []
@@ -69,7 +69,10 @@ class _Reader:
         self._sizes = manifest.files
 
     def part(self, name: str, file: str, read: Callable[[], T], since: int = 1) -> T | None:
-        """A part of a run, which ``file`` holds; ``since``: the format that has it first."""
+        """Return a part of a run from ``file``; ``since``: the first format that has it.
+
+        None, and a gap, if unreadable.
+        """
         if self._format < since:
             self.gaps.append(Gap(name, f"format {self._format} of run folders has none", by_format=True))
             return None
@@ -83,12 +86,12 @@ class _Reader:
         return found
 
     def perhaps(self, name: str, file: str, read: Callable[[], T], there: object, since: int = 1) -> T | None:
-        """The same of a part that a run has when ``there`` holds."""
+        """Return the same for a part that a run has only if ``there`` is true."""
         return self.part(name, file, read, since) if there else None
 
 
 def read(path: Path) -> Run:
-    """The run at ``path``. InputError when it is no run folder, or of a format that this hpn does not know."""
+    """Return the run at ``path``. InputError when it is no run folder, or for an unknown format."""
     folder = load(path)
     manifest = folder.manifest()
     reader = _Reader(folder, manifest)

@@ -1,6 +1,6 @@
-"""Readings of ports as they lie in the files of a run. Imports numpy.
+"""Port readings as stored in the files of a run. Imports numpy.
 
-Changes when something more of a port is read. What they mean is ``failover.analysis.readings``.
+Changes when something more of a port is read. ``failover.analysis.readings`` explains their meaning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hpn.traffic.streams.columns import InMemory, Records, Table
 READING = np.dtype(
     [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps", "marked")]
 )
-"""A row of ``failover.analysis.readings.Series``; ``marked`` is one more than were marked, 0 where nothing marks."""
+"""A row of ``failover.analysis.readings.Series``. ``marked``: packets marked plus one; 0 where nothing marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class SampledPorts:
     readings: tuple[int, ...]
 
     def adds_up(self, rows: int | None) -> bool:
-        """Whether so many rows are what it says."""
+        """Return True if the number of rows matches these counts."""
         counts = self.readings
         return len(self.watched) == len(counts) and min(counts, default=0) >= 0 and sum(counts) == rows
 
 
 def ports_of(sampled: Sampled) -> tuple[SampledPorts, Table]:
-    """What was sampled, and all rows one behind the other."""
+    """Return the description of the samples, and all rows concatenated."""
     series = sampled.series
     found = SampledPorts(
         sampled.sampling, sampled.cpu_ns, tuple(each.port for each in series), tuple(len(each) for each in series)
@@ -44,7 +44,7 @@ def ports_of(sampled: Sampled) -> tuple[SampledPorts, Table]:
 
 
 def sampled_from(ports: SampledPorts, rows: Records) -> Sampled:
-    """The inverse, of ports that ``adds_up``."""
+    """Return the samples of ports for which ``adds_up`` is true: the inverse of ``ports_of``."""
     ends = np.cumsum(ports.readings, dtype=np.int64)
     parts = np.split(rows, ends[:-1]) if len(ends) else []
     series = [Series.unpacked(port, part.tobytes()) for port, part in zip(ports.watched, parts, strict=True)]

@@ -1,7 +1,7 @@
-"""``series.json`` and ``series.npz``: what flows and ports did over time, small enough to be there of every run.
+"""``series.json`` and ``series.npz``: flows and ports over time, small enough to be stored for every run.
 
-Changes when there is a series of something more. The arrays lie there as ``results.run.arrays`` has them: of each flow
-its bins one behind the other. Imports numpy.
+Changes when there is a series of something more. The arrays are stored as ``results.run.arrays`` describes, with the
+bins of each flow in sequence. Imports numpy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_NS = 86_400 * 10**9
 
 @dataclass(frozen=True, eq=False)
 class RunSeries:
-    """What there was to be told over time; None: there were none of these, or nobody asked for samples of ports."""
+    """Time series of a run. None: the run had no such flows, or sampling of ports was not requested."""
 
     streams: StreamSeries | None = None
     messages: MessageSeries | None = None
@@ -46,7 +46,7 @@ class _Rows:
 
     @property
     def count(self) -> int:
-        """Of records."""
+        """Number of records."""
         return len(self.flows) * self.bins.count
 
 
@@ -61,7 +61,7 @@ class _About:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Arrays of one length as a table."""
+    """Table of arrays of one length."""
 
     dtype: np.dtype[np.void]
     values: Mapping[str, Column]
@@ -70,7 +70,7 @@ class _Columns:
         return len(next(iter(self.values.values())))
 
     def columns(self) -> Iterator[tuple[str, Column]]:
-        """Every field with its values."""
+        """Yield every field with its values."""
         for name in self.dtype.names or ():
             yield name, self.values[name].astype(self.dtype[name], copy=False)
 
@@ -79,7 +79,7 @@ _FILE = TypeAdapter(_About)
 
 
 def write_series(folder: Path, series: RunSeries) -> None:
-    """Write both files, the second only when there is something to be in it. OSError when they cannot be written."""
+    """Write both files, the second only if there are arrays. OSError when they cannot be written."""
     tables: dict[str, Table] = {}
     streams, messages, ports = series.streams, series.messages, None
     if streams is not None:
@@ -102,7 +102,10 @@ def write_series(folder: Path, series: RunSeries) -> None:
 
 
 def read_series(folder: Path) -> RunSeries:
-    """What ``write_series`` wrote. InputError when it is missing or damaged, MachineError when memory is too small."""
+    """Return the series that ``write_series`` wrote.
+
+    InputError when they are missing or damaged, MachineError when memory is too small.
+    """
     about = read(folder / _ABOUT, _FILE)
     problem = next(_impossible(about), None)
     if problem is not None:
@@ -135,7 +138,7 @@ def _messages(rows: _Rows, table: Stored) -> MessageSeries:
 
 
 def _impossible(about: _About) -> Iterator[str]:
-    """What no run can have had; the first of it is enough."""
+    """Yield contradictions that no run can have; the caller needs only the first."""
     for rows in (about.streams, about.messages):
         if rows is None:
             continue

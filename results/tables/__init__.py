@@ -1,1 +1,1 @@
-"""Runs as tables for statistics programs: what each table holds, and the files and data frames made of them."""
+"""Runs as tables for statistics programs: contents of the tables, and their files and data frames."""

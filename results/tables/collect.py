@@ -1,6 +1,6 @@
-"""Run folders read into rows: every table of every run, or nothing of a run that is damaged.
+"""Rows of tables read from run folders: every table of a run, or none if the run is damaged.
 
-Changes when runs are found or read in another way.
+Changes when runs are located or read in another way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Rows = Sequence[tuple[Cell, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """``rows`` by the table's name, from ``runs`` run folders; ``problems``: of each folder that was left out, why."""
+    """Collected ``rows`` by the table's name. ``runs``: number of folders; ``problems``: one per folder left out."""
 
     rows: Mapping[str, Rows]
     runs: int
@@ -36,12 +36,12 @@ class Collected:
 
 
 def found(roots: Iterable[Path]) -> list[Path]:
-    """Every run folder that is or lies below one of these, each once. InputError where one leads to none."""
+    """Return every run folder at or below these paths, each once. InputError if a path leads to none."""
     return each_once(folder for root in roots for folder in _below(root))
 
 
 def collected(folders: Iterable[Path]) -> Collected:
-    """The rows of these run folders, in their order."""
+    """Return the rows of these run folders, in their order."""
     rows: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in TABLES}
     runs, problems = 0, list[HpnError]()
     for folder in folders:
@@ -60,7 +60,7 @@ def collected(folders: Iterable[Path]) -> Collected:
 
 
 def facts_of(folder: Path) -> RunFacts:
-    """What tables take from a run. InputError, which names the file, where one is damaged or should be there."""
+    """Return the data of a run for tables. InputError, with the file's name, if one is damaged or missing."""
     run = RunFolder(folder)
     manifest = run.manifest()
     _check_files(run, manifest)
@@ -74,7 +74,7 @@ def facts_of(folder: Path) -> RunFacts:
 
 
 def _check_files(run: RunFolder, manifest: Manifest) -> None:
-    """Rows come from other files; a run of which one was cut is damaged all the same."""
+    """Check all files of a run: one that was truncated means damage, even if no row comes from it."""
     for name, wanted in manifest.files.items():
         if name == Path(name).name and os.path.isfile(run.path / name):
             run.check_size(name, wanted)
@@ -92,7 +92,7 @@ def _below(root: Path) -> list[Path]:
 
 
 def _check(path: Path, metrics: DrillMetrics) -> None:
-    """Every flow and program has a result for every edge, and every transfer its flow: rows are made of both."""
+    """Check that every flow and program has a result for every edge, and every transfer its flow, as rows need both."""
     edges, flows = len(metrics.edges), {flow.flow for flow in metrics.flows}
     counts = [(f"flow {flow.flow}", len(flow.edges)) for flow in metrics.flows]
     counts += [("a job", len(job.edges)) for job in (metrics.job, metrics.beside) if job is not None]
@@ -105,11 +105,11 @@ def _check(path: Path, metrics: DrillMetrics) -> None:
 
 
 def _check_whole_numbers(path: Path, name: str, rows: Rows) -> None:
-    """Statistics programs hold them in 64 bits."""
+    """Check that whole numbers fit in 64 bits, the limit of statistics programs."""
     if any(isinstance(cell, int) and not -_MOST <= cell < _MOST for row in rows for cell in row):
         raise damaged(path, f"a whole number of table {name} needs more than 64 bits")
 
 
 def _is_there(path: Path) -> bool:
-    """A link that leads nowhere is there: it is damage, and reading it says so."""
+    """Return True if the path exists; a broken link counts, so that reading it reports the damage."""
     return os.path.lexists(path)

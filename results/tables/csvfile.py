@@ -1,6 +1,6 @@
-"""A table as CSV (RFC 4180, UTF-8, lines end in LF), which no spreadsheet takes for formulas. Pure.
+"""Table as CSV (RFC 4180, UTF-8, lines end in LF), safe from interpretation as spreadsheet formulas. Pure.
 
-Changes when another program reads a cell as a command. Names in run folders are anybody's: CWE-1236.
+Changes when another program reads a cell as a command. Names in run folders are untrusted: CWE-1236.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from hpn.results.tables.collect import Rows
 from hpn.results.tables.table import Cell, Table
 from hpn.results.text.printable import printable
 
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # full width too: some spreadsheets take them alike
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # full width too: some spreadsheets accept them
 _AS_TEXT = "'"
 
 
 def csv_of(table: Table, rows: Rows) -> str:
-    """A line of column names, then one for each row; what is unknown is empty, flags are true or false."""
+    """Return a line of column names, then one line per row; unknown cells are empty, flags are true or false."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(column.name for column in table.columns)
@@ -37,6 +37,6 @@ def _shown(cell: Cell) -> str | int | float:
 
 
 def _text(cell: str) -> str:
-    """Without control characters, and behind an apostrophe where it begins like a formula."""
+    """Return the text without control characters, prefixed by an apostrophe if it begins like a formula."""
     shown = printable(cell)
     return _AS_TEXT + shown if shown.lstrip().startswith(_FORMULA) else shown

@@ -1,6 +1,6 @@
-"""The tables of times: the figures of every edge, and the outage of every flow at it. Pure.
+"""Tables of times: figures of every edge, and outages of every flow at it. Pure.
 
-Changes when an edge or a flow tells another figure. What never ended is a lower bound: ``high_ms`` is then empty.
+Changes when an edge or a flow gets another figure. An outage without end is a lower bound: ``high_ms`` is then empty.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _flows(run: RunFacts) -> Iterator[Row]:
 
 
 def _outage(edge: EdgeResult, flow: FlowResult, result: FlowEdgeResult) -> Row:
-    """As verdicts judge it. A flow that had died before, or is not there, sent nothing that could be lost."""
+    """Return the outage as verdicts judge it; empty for a flow that was absent or sent nothing, as after its death."""
     low_ms, high_ms = result.budget.interval
     if is_open(result):
         low_ms = max(low_ms, open_ms(flow, result, edge))
@@ -128,7 +128,7 @@ def _times(
 
 
 def edge_cells(result: EdgeResult | None) -> Row:
-    """The cells of the columns ``EDGE``; all empty where there is no edge."""
+    """Return the cells of the columns ``EDGE``; all empty if there is no edge."""
     if result is None:
         return dict.fromkeys(column.name for column in EDGE)
     edge = result.edge

@@ -1,6 +1,6 @@
-"""The table of expectations: every check of every verdict, with its interval. Pure.
+"""Table of expectations: every check of every verdict, with its interval. Pure.
 
-Changes when a check tells something more.
+Changes when a check gets another field.
 """
 
 from __future__ import annotations

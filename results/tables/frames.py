@@ -1,4 +1,4 @@
-"""The tables of runs as data frames. Needs pandas, which hpn does not bring.
+"""Tables of runs as data frames. Needs pandas, which hpn does not install.
 
 Changes when pandas does.
 """
@@ -26,10 +26,10 @@ def frames(
     *,
     on_problem: Callable[[HpnError], object] | None = None,
 ) -> dict[str, pandas.DataFrame]:
-    """Tables by name, of run folders or of folders above some, with the columns of ``hpn results export``.
+    """Return tables by name, of run folders or folders that contain some, with the columns of ``hpn results export``.
 
-    ``on_problem`` is told of each run that is damaged, and the others are in the tables; without it the first is
-    raised. InputError too where a folder leads to no run, MachineError without pandas.
+    ``on_problem`` is called for each damaged run, and the tables contain the others; without it the first error is
+    raised. InputError also if a folder contains no run, MachineError without pandas.
     """
     try:
         import pandas

@@ -1,6 +1,7 @@
-"""The tables of jobs and clients: iterations, what edges cost them, collectives, ranks, counters of their NICs. Pure.
+"""Tables of jobs and clients: iterations, cost of edges, collectives, ranks, NIC counters. Pure.
 
-Changes when a job tells another figure. What the run cut off is a lower bound: ``high_ms`` is then empty.
+Changes when a job gets another figure. An iteration cut off by the end of the run is a lower bound: ``high_ms`` is then
+empty.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ _COUNTERS = (
 
 
 def _programs(run: RunFacts) -> Iterator[tuple[str, JobMetrics]]:
-    """What ran: a job or a client, and perhaps a client beside the job."""
+    """Yield the programs that ran: a job or a client, and possibly a client alongside the job."""
     if run.metrics is None:
         return
     if run.metrics.job is not None:
@@ -114,20 +115,20 @@ def _iterations(run: RunFacts) -> Iterator[Row]:
 
 
 def _met(edges: Sequence[EdgeResult], begin_ns: int, end_ns: float) -> EdgeResult | None:
-    """The first edge that came in a time, else the last one before it."""
+    """Return the first edge within a period, else the last one before it."""
     before = [each for each in edges if each.edge.inject_before_ns <= begin_ns]
     during = (each for each in edges if begin_ns < each.edge.inject_before_ns < end_ns)
     return next(during, before[-1] if before else None)
 
 
 def _has_finished(job: JobMetrics) -> bool:
-    """Whether a client had done its work before the run ended: nothing was cut off."""
+    """Return True if a client finished its work before the run ended, so that nothing was cut off."""
     ranks = () if job.client is None else job.client.facts.ranks
     return any(rank.ended_at_ns is not None and not rank.died for rank in ranks)
 
 
 def _interval(job: JobMetrics, ms: float, *, open_ended: bool) -> Row:
-    """Either end is stamped up to a tick late."""
+    """Return the interval: the stamp of either end is late by up to a tick."""
     high_ms = None if open_ended else ms + job.tick_ms
     return {"low_ms": max(ms - job.tick_ms, 0.0), "high_ms": high_ms, "open_ended": open_ended}
 

@@ -1,4 +1,4 @@
-"""A table as Apache Parquet, with types, units and meanings of its columns. Needs pyarrow, which hpn does not bring.
+"""Table as Apache Parquet, with types, units and meanings of its columns. Needs pyarrow, which hpn does not install.
 
 Changes when pyarrow does.
 """
@@ -11,7 +11,7 @@ from hpn.testbed.errors import MachineError
 
 
 def parquet_of(table: Table, rows: Rows) -> bytes:
-    """The file. Text is as the run has it: no program takes it for a formula. MachineError without pyarrow."""
+    """Return the file. Text is unchanged, since no program reads it as a formula. MachineError without pyarrow."""
     try:
         import pyarrow
         from pyarrow import parquet

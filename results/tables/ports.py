@@ -1,4 +1,4 @@
-"""The table of ports that a drill had sampled: loads, queues, drops and marks. Pure.
+"""Table of sampled ports: loads, queues, drops and marks. Pure.
 
 Changes when a figure of a port is added.
 """

@@ -1,6 +1,6 @@
-"""The registry of tables: a new table is an entry here, or one that a plug-in adds.
+"""Registry of tables: a new table is an entry here, or comes from a plug-in.
 
-Changes when runs get another table. The site's page of tables (docs/site) is made of these entries.
+Changes when runs get another table. The site's page of tables (docs/site) is generated from these entries.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The table of runs: one row each, what it was and how it ended. Pure.
+"""Table of runs: one row each, with facts and outcome. Pure.
 
-Changes when a run tells another fact that analyses group or filter by.
+Changes when analyses group or filter by another fact of a run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a table is: columns with unit and meaning, and how a run fills its rows. Pure.
+"""Definition of tables: columns with unit and meaning, and the function that yields a run's rows. Pure.
 
 Changes when a column has to say something more of itself.
 """
@@ -20,7 +20,7 @@ Row = Mapping[str, Cell]
 
 
 class Kind(StrEnum):
-    """What the cells of a column are; any may be empty."""
+    """Type of a column's cells; any cell may be empty."""
 
     TEXT = "text"
     COUNT = "count"  # a whole number
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; ``unit`` is '' of what has none."""
+    """One column; ``unit`` is '' if it has none."""
 
     name: str
     kind: Kind
@@ -40,7 +40,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What tables take from one run. None: the run did not end, was not judged, or is of an older format."""
+    """Data of one run for tables. None: the run did not end, has no verdict, or is of an older format."""
 
     folder: str
     manifest: Manifest
@@ -52,21 +52,21 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: ``rows`` gives those of a run, each with every column but ``run``, which all tables have."""
+    """One table. ``rows`` yields those of a run, with every column except ``run``, which all tables have."""
 
     name: str
     meaning: str
     of: tuple[Column, ...]
     rows: Callable[[RunFacts], Iterator[Row]]
-    source: str = "metrics.json"  # the file of a run folder that its numbers come from
+    source: str = "metrics.json"  # source file of its numbers in a run folder
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """All of them, ``run`` first."""
+        """Columns of the table, ``run`` first."""
         return (RUN, *self.of)
 
     def rows_of(self, run: RunFacts) -> Iterator[tuple[Cell, ...]]:
-        """The rows of a run, cells in order of ``columns``. KeyError for a row that lacks a column."""
+        """Yield the rows of a run, cells in order of ``columns``. KeyError for a row that lacks a column."""
         for row in self.rows(run):
             cells = {RUN.name: run.folder, **row}
             yield tuple(_cell(cells[column.name], column.kind) for column in self.columns)
@@ -76,7 +76,7 @@ RUN = Column("run", Kind.TEXT, "the run folder, as it was found; joins the table
 
 
 def _cell(cell: Cell, kind: Kind) -> Cell:
-    """Numbers are floats; bytes of a folder's name that are no UTF-8 become '\\xff', as no file format takes them."""
+    """Return the cell for a file: numbers as floats, and names that are not UTF-8 escaped with backslashes."""
     if isinstance(cell, str):
         return escaped_name(cell)
     return float(cell) if kind is Kind.NUMBER and cell is not None else cell

@@ -1,6 +1,6 @@
-"""The table of transfers, of flows that send by plan. Pure.
+"""Table of transfers, for flows that send by schedule. Pure.
 
-Changes when something more is told of a transfer.
+Changes when a transfer gets another field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether groups of runs differ, as one answer: by tests and intervals where there are any, else by ranges. Pure.
+"""Answer whether groups of runs differ: by tests and intervals if available, else by ranges. Pure.
 
 Changes when the answer goes by another rule.
 """
@@ -22,9 +22,9 @@ _TOLD = frozenset({Finding.MORE, Finding.LESS, Finding.NONE_SEEN})
 
 
 def answer(groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[Evidence]) -> str:
-    """Sentences, whose job died first.
+    """Return the answer in sentences; jobs that died come first.
 
-    A figure differs by its test and its interval together; ranges say so only where runs have no test.
+    A figure differs if both its test and its interval say so. Ranges decide only for runs without a test.
     """
     return " ".join(filter(None, (survival(groups), *_of_figures(found, evidence))))
 
@@ -44,7 +44,7 @@ def _of_figures(found: Sequence[Difference], evidence: Sequence[Evidence]) -> It
 
 
 def survival(groups: Sequence[Group]) -> str:
-    """Whose jobs died and were not started again; '' where all lived. It stands before the figures."""
+    """Return the groups whose jobs died without a restart; '' if none did. The text precedes the figures."""
     jobs = [(group.label, [run.metrics.job for run in group.runs if run.metrics.job]) for group in groups]
     counted = [(label, [*map(_stays_dead, of)]) for label, of in jobs]
     if not any(any(dead) for _, dead in counted):

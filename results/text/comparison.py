@@ -1,4 +1,4 @@
-"""What the terminal shows of runs that were held against each other. Pure.
+"""Terminal output of a comparison of runs. Pure.
 
 Changes when a comparison has another column.
 """
@@ -38,14 +38,14 @@ class Sheet(NamedTuple):
 
     @property
     def keys(self) -> int:
-        """How many columns name the rows: those in front of the first that holds numbers."""
+        """Number of columns that name the rows: those before the first numeric one."""
         return next((at for at, column in enumerate(self.columns) if column.startswith(">")), 1)
 
 
 def comparison_parts(
     groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures = ()
 ) -> list[RenderableType]:
-    """The groups, every figure side by side, and why they differ; of a lone group its figures."""
+    """Return the groups, every figure side by side, and the causes of differences; for a single group its figures."""
     sheets = [groups_sheet(groups)]
     if len(groups) == 1:
         sheets.append(own_sheet(groups[0]))
@@ -57,7 +57,7 @@ def comparison_parts(
 
 
 def held_lines(held: Held) -> Iterator[Text]:
-    """What was changed since a baseline, what is worse, what it has that these runs have not, and what is better."""
+    """Yield the changes since a baseline, the figures that are worse, missing, tolerated and better."""
     if changed := changed_line(held):
         yield Text(changed)
     yield from map(Text, worse_lines(held, held.worse))
@@ -75,20 +75,20 @@ def held_lines(held: Held) -> Iterator[Text]:
 
 
 def changed_line(held: Held) -> str:
-    """Which timers and policies are not the baseline's; '' where all are."""
+    """Return the timers and policies that differ from the baseline; '' if none does."""
     if not held.run_otherwise:
         return ""
     return printable(f"timers or policies of the fabric changed since the baseline: {held.run_otherwise}")
 
 
 def worse_lines(held: Held, found: Sequence[Difference]) -> Iterator[str]:
-    """As ``figure_lines``, each with the tolerance that it exceeds."""
+    """Return the lines of ``figure_lines``, each with the tolerance that it exceeds."""
     tolerance = f" (tolerance {format_percent(held.tolerance)})" if held.tolerance else ""
     return (f"{line}{tolerance}" for line in figure_lines(found))
 
 
 def figure_lines(found: Sequence[Difference]) -> Iterator[str]:
-    """A line for each figure that has a limit; then one for each edge, with all figures of it."""
+    """Yield a line for each figure that has a limit, then one for each edge with all its figures."""
     edges: dict[str, list[Difference]] = {}
     for each in found:
         edges.setdefault(each.key.where, []).append(each)
@@ -108,7 +108,7 @@ def _worse_or_better(each: Difference) -> str:
 
 
 def _both(each: Difference) -> str:
-    """'171 ms, 143 ms before (median of 5)'; where they are not of as many runs, each says of how many."""
+    """Return '171 ms, 143 ms before (median of 5)'; if run counts differ, each median has its own."""
     now, before = (0 if each.other is None else each.other.count), each.reference.count
     if now == before:
         return f"{_now(each)}, {_before(each)} before" + (_of_runs(now) if now > 1 else "")
@@ -128,18 +128,18 @@ def _before(each: Difference) -> str:
 
 
 def name_of(key: Key) -> str:
-    """'cut failure 0: worst outage'."""
+    """Return the full name: 'cut failure 0: worst outage'."""
     name = figure_of(key)
     return f"{key.where}: {name}" if key.where else name
 
 
 def figure_of(key: Key) -> str:
-    """Its name; the median of an edge is over other flows than that of an expectation, and both say so."""
+    """Return the figure's name. Medians of an edge and of an expectation cover different flows; the name says which."""
     return key.name.replace(_MEDIAN, f"{_MEDIAN} of {'flows with loss' if key.where else 'all flows chosen'}", 1)
 
 
 def groups_sheet(groups: Sequence[Group]) -> Sheet:
-    """What each group is of; of several groups only what sets them apart, and in the caption what all have."""
+    """Return a row for each group; settings that several groups share are in the caption only."""
     told = (Across.DRILL, Across.FABRIC, Across.ENGINE, Across.KERNEL, Across.SETTINGS, Across.VERSION)
     common = [what for what in told if len(groups) > 1 and len({group.setting[what] for group in groups}) == 1]
     apart = [what for what in told if what not in common]
@@ -162,7 +162,7 @@ def groups_sheet(groups: Sequence[Group]) -> Sheet:
 
 
 def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
-    """Figures of the first group beside those of another; which one is only told where there are several."""
+    """Return the figures of the first group next to the others', with group names if there are several others."""
     several = len(groups) > 2
     one, other = _short(groups[0], "first"), "other" if several else _short(groups[-1], "other")
     columns = (
@@ -186,12 +186,12 @@ def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Differe
 
 
 def _short(group: Group, else_: str) -> str:
-    """What heads its columns: its label, where that is short enough."""
+    """Return the heading of the group's columns: its label if short enough, else ``else_``."""
     return group.label if len(group.label) <= _LONGEST_HEAD else else_
 
 
 def own_sheet(group: Group) -> Sheet:
-    """The figures of a group that has no other beside it: how far its runs are apart."""
+    """Return the figures of a single group, with the range over its runs."""
     rows = tuple(
         (
             key.where or "expectation",
@@ -206,10 +206,10 @@ def own_sheet(group: Group) -> Sheet:
 
 
 def causes_sheet(groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures = ()) -> Sheet:
-    """What was asked otherwise, with all figures that differ; then each known cause once, with its own.
+    """Return each changed setting with the figures that differ, then each known cause once, with its own figures.
 
-    Where no figure differs nothing is a cause, and it is not called one.
-    ``told_apart`` by tests, with the labels of their groups.
+    If no figure differs, nothing is called a cause. ``told_apart``: figures that differ by test, with their group
+    labels.
     """
     several = len(groups) > 2
     rows = tuple(
@@ -222,7 +222,7 @@ def causes_sheet(groups: Sequence[Group], found: Sequence[Difference], told_apar
 
 
 def value_of(found: Summary | None, key: Key) -> str:
-    """The median, '>= ' before one that is a lower bound."""
+    """Return the median, with '>= ' if it is a lower bound."""
     if found is None:
         return "-"
     return at_least(value_text(found.median, key.unit), open_ended=found.open_ended)

@@ -1,4 +1,4 @@
-"""What a run folder holds, part by part, and what it does not hold, for the terminal. Pure.
+"""Contents of a run folder, part by part, and its missing parts, for the terminal. Pure.
 
 Changes when a run folder has another part.
 """
@@ -16,7 +16,7 @@ _WIDE = 160
 
 
 def rows(run: Run) -> list[dict[str, str]]:
-    """A row for each part that is there, or should be: its name, what it holds, and why not."""
+    """Return a row for each part that is or should be there: name, contents, and the reason if it is missing."""
     missing = [{"part": gap.part, "holds": "", "gap": shorten(gap.why, _WIDE, quoted=False)} for gap in run.gaps]
     return [*({"part": part, "holds": holds, "gap": ""} for part, holds in _parts(run)), *missing]
 

@@ -1,4 +1,4 @@
-"""What runs say of differences, for terminal and page: interval, effect size, test, runs that would tell. Pure.
+"""Evidence for differences, for terminal and page: interval, effect size, test, runs needed. Pure.
 
 Changes when evidence has another column.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:  # imports numpy
 UNKNOWN = "not determined"
 _LEAST_P = 0.001
 _MOST_RUNS = 1000
-"""As ``comparison.power.MOST_RUNS``."""
+"""Same as ``comparison.power.MOST_RUNS``."""
 
 
 def evidence_parts(found: Sequence[Evidence], why_not: str) -> list[RenderableType]:
-    """The table, or why there is none."""
+    """Return the table, or the reason why there is none."""
     if why_not:
         return [Text(printable(f"no interval, effect size or test of a difference: {why_not}"))]
     sheet = evidence_sheet(found)
@@ -38,7 +38,7 @@ def evidence_parts(found: Sequence[Evidence], why_not: str) -> list[RenderableTy
 
 
 def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
-    """A row for every figure; the group is told where there are several."""
+    """Return a row for every figure, with the group if there are several."""
     several = len({each.group for each in found}) > 1
     rows = tuple(
         (

@@ -1,4 +1,4 @@
-"""One figure of the bench, held against its target."""
+"""A figure of the bench and its target."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure: ``target`` is an upper bound unless ``at_least``; None when there is nothing to hold it against."""
+    """One figure. ``target`` is an upper bound unless ``at_least``; None: there is no target."""
 
     name: str
     value: float
@@ -18,7 +18,7 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met; None without one."""
+        """True if the target is met; None without a target."""
         if self.target is None:
             return None
         return self.value >= self.target if self.at_least else self.value <= self.target

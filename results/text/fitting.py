@@ -1,6 +1,6 @@
-"""A table for the terminal that fits it, and a text that fits a line.
+"""Tables that fit the terminal's width, and text shortened to a line.
 
-Changes when a table looks otherwise. What stands beside what, and how wide, says ``results.text.parts``.
+Changes when a table looks different. ``results.text.parts`` decides the columns of each part and their widths.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from hpn.results.text.parts import GAP, Column, Shown, parts
 
 
 class FittingTable(Table):
-    """A ``rich`` table of plain ``Text`` cells. ``keys``: so many columns say what a row is of.
+    """A ``rich`` table of plain ``Text`` cells.
 
-    ``empty``: a sentence that stands in the place of a table without rows.
+    ``keys``: number of columns that name the rows. ``empty``: the sentence shown instead of a table without rows.
     """
 
     keys = 1
     empty = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Print the table where it fits; else parts of it that do."""
+        """Print the table if it fits, else in parts that fit."""
         if not self.row_count:
             yield Text(self.empty)
             return
@@ -42,7 +42,7 @@ class FittingTable(Table):
 
 
 def _lines(part: Sequence[Shown], console: Console) -> Iterator[Text]:
-    """Head and rows of one part, without blanks at the ends of lines."""
+    """Yield head and rows of one part, without trailing blanks."""
     for line in _row(part, [each.column.head for each in part], console):
         yield Text(line, "bold", no_wrap=True)
     for cells in zip(*(each.column.cells for each in part), strict=True):
@@ -51,7 +51,7 @@ def _lines(part: Sequence[Shown], console: Console) -> Iterator[Text]:
 
 
 def _row(part: Sequence[Shown], cells: Sequence[str], console: Console) -> Iterator[str]:
-    """The lines of one row: as many as its longest cell has."""
+    """Yield the lines of one row: as many as its longest cell has."""
     wrapped = [_wrapped(cell, each.width, console) for each, cell in zip(part, cells, strict=True)]
     for pieces in zip_longest(*wrapped, fillvalue=""):
         aligned = (_aligned(piece, each) for each, piece in zip(part, pieces, strict=True))
@@ -59,7 +59,7 @@ def _row(part: Sequence[Shown], cells: Sequence[str], console: Console) -> Itera
 
 
 def _wrapped(cell: str, width: int, console: Console) -> list[str]:
-    """Wrapped between words; a word that is too long is folded."""
+    """Return the cell wrapped between words; a word that is too long is folded."""
     return [str(line).rstrip() for line in Text(cell).wrap(console, width, overflow="fold")]
 
 
@@ -69,6 +69,6 @@ def _aligned(piece: str, shown: Shown) -> str:
 
 
 def shortened(text: str, most: int = 400) -> str:
-    """The text on one line of so many characters, cut where it goes on too long."""
+    """Return the text on one line of at most ``most`` characters, truncated with '...'."""
     one_line = " ".join(text[: 4 * most].split())
     return one_line if len(one_line) <= most else one_line[: max(0, most - 3)] + "..."

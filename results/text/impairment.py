@@ -1,4 +1,4 @@
-"""The table of what came too late, for runs in which delay says something that loss does not. Pure.
+"""Table of late packets, for runs whose delays add something to their losses. Pure.
 
 Changes when a figure of impairment is shown in another way.
 """
@@ -12,7 +12,7 @@ from hpn.results.text.tables import table
 
 
 def impairment_table(metrics: DrillMetrics) -> Table | None:
-    """Impaired packets and receive gaps of every edge; None when they are what the outages say already."""
+    """Return impaired packets and receive gaps of every edge; None if they add nothing to the outages."""
     if not any(_differs(result, metrics) for result in metrics.edges):
         return None
     columns = ("edge", ">impaired", ">late", ">worst impairment", ">worst receive gap")
@@ -32,7 +32,7 @@ def impairment_table(metrics: DrillMetrics) -> Table | None:
 
 
 def _differs(result: EdgeResult, metrics: DrillMetrics) -> bool:
-    """Whether something was late, or nothing arrived for longer than packets were missing, by more than can be told."""
+    """Return True if packets were late, or a receive gap exceeds the outage by more than the resolution."""
     found = result.impairment
     reach_ms = 2 * max(result.resolution_ms, result.send_gap_ms) + metrics.noise.delay_variation_ms
     return found.late > 0 or found.worst_receive_gap_ms > result.worst_outage_tbm_ms + reach_ms

@@ -1,6 +1,6 @@
-"""What the terminal shows of the index: runs, and trends with a bar for each run. Pure.
+"""Terminal output of the index: runs, and trends with a bar for each run. Pure.
 
-Changes when a list has another column. A bar ends where the figure is, '|' is the limit, '-' the interval.
+Changes when a list has another column. A bar ends at the figure; '|' is the limit, '-' the interval.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hpn.results.text.tables import table
 from hpn.results.text.values import span_text, value_text
 
 _NARROWEST, _WIDEST = 10, 40  # columns of a bar
-_BESIDE = 48  # columns of a run's date, its figure and its outcome
+_BESIDE = 48  # columns for a run's date, figure and outcome
 
 
 def runs_table(found: Sequence[RunLine], empty: str = "") -> Table:
-    """The runs of a list; ``empty``: why there are none."""
+    """Return the table of runs. ``empty``: the text if there are none."""
     columns = ("started", "outcome", "drill", "fabric", "engine", ">s", "why not", "folder")
     rows = (
         (
@@ -44,7 +44,7 @@ def runs_table(found: Sequence[RunLine], empty: str = "") -> Table:
 
 
 def counts_table(found: Iterable[tuple[str, str, int]], empty: str = "") -> Table:
-    """How many of each outcome, by drill; ``empty``: why there are no runs."""
+    """Return the number of runs with each outcome, by drill. ``empty``: the text if there are no runs."""
     outcomes = ("pass", "fail", "inconclusive", "none")
     by_drill: dict[str, dict[str, int]] = {}
     for drill, outcome, count in found:
@@ -54,7 +54,10 @@ def counts_table(found: Iterable[tuple[str, str, int]], empty: str = "") -> Tabl
 
 
 def trend_parts(trend: Trend, room: int) -> list[RenderableType]:
-    """What the runs of a trend have in common, and a row for each, the oldest first, with a bar as ``room`` allows."""
+    """Return the common facts of a trend's runs, and a row with a bar for each run, the oldest first.
+
+    ``room``: width of the terminal.
+    """
     points = trend.points
     most = max((value for point in points for value in _values(point) if math.isfinite(value)), default=0.0)
     trusted = [point for point in points if point.trusted]
@@ -70,13 +73,13 @@ def trend_parts(trend: Trend, room: int) -> list[RenderableType]:
 
 
 def _experiment(trend: Trend) -> Iterable[Text]:
-    """Which one, where there are several."""
+    """Yield the experiment's name if there are several."""
     if trend.apart:
         yield Text(printable(f"  {trend.apart}"))
 
 
 def _limits(trend: Trend) -> str:
-    """'; limit: at most 50.0 ms'; of runs with several '30.0 to 50.0 ms'."""
+    """Return '; limit: at most 50.0 ms'; for several limits their range, '30.0 to 50.0 ms'."""
     found = sorted({point.limit for point in trend.points if point.limit is not None})
     if not found:
         return ""
@@ -90,7 +93,7 @@ def _measured(point: Point) -> str:
 
 
 def _bar(point: Point, most: float, width: int) -> str:
-    """'====--  |   ': up to the figure, its interval, the limit."""
+    """Return the bar '====--  |   ': the figure, its interval, the limit."""
 
     def at(value: float) -> int:
         share = value / most if most > 0 and math.isfinite(value) else 0.0

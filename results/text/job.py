@@ -1,4 +1,4 @@
-"""The tables of a job: what each collective took, as nccl-tests tells it, and what each edge cost."""
+"""Tables of a job: duration of each collective in the style of nccl-tests, and cost of each edge."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hpn.results.text.values import rate
 ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
 _OF_RANKS = (">rank", "NIC", ">steps", "ended")
 OF_LINKS = ("when", "tier", ">links", ">mean", ">most", "on", ">imbalance", ">fairness", ">polarisation")
-"""The columns of ``placement_rows``."""
+"""Columns of ``placement_rows``."""
 
 
 def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType]:
-    """All of it, in the order in which it is read."""
+    """Yield all tables and lines of a job, in reading order."""
     labels = [result.edge.label for result in metrics.edges]
     if labels:
         columns = ("edge", ">iterations/s before", ">during", ">after", ">lost", ">longest ms")
@@ -54,7 +54,7 @@ def _rank(rank: RankEnd) -> tuple[str, ...]:
 
 
 def _last_words(ranks: Sequence[RankEnd]) -> Iterator[str]:
-    """Of those that ended before the run or have told no step: what a step says is in the tables."""
+    """Yield the last output of ranks that ended early or reported no step; the tables cover all other ranks."""
     found: dict[str, list[int]] = {}
     for rank in ranks:
         if rank.how or not rank.steps:
@@ -75,7 +75,7 @@ def _client_lines(job: JobMetrics, client: ClientFacts) -> Iterator[str]:
 
 
 def _how_often(job: JobMetrics) -> str:
-    """How often an iteration ended before the first edge; of a single one, how long it took."""
+    """Return the iteration period before the first edge; for a single iteration its duration."""
     when = " before the first edge" if job.edges else ""
     if job.period_ms:
         return f", one every {plain(job.period_ms, 5)} ms{when}"
@@ -84,12 +84,12 @@ def _how_often(job: JobMetrics) -> str:
 
 
 def placement_rows(job: JobMetrics) -> list[tuple[str, ...]]:
-    """How queue pairs lay on the links of each tier: at the begin, and after each edge that changed it."""
+    """Return the load of queue pairs on each tier's links: initially, and after each edge that changed it."""
     return [_tier(at, tier) for at in _changed(job.placements) for tier in at.tiers]
 
 
 def _changed(placements: Sequence[Placement]) -> Iterator[Placement]:
-    """Those that differ from the one before."""
+    """Yield the placements that differ from the previous one."""
     before: Placement | None = None
     for at in placements:
         if before is None or at.tiers != before.tiers:
@@ -126,7 +126,7 @@ def _span(span: SpanResult) -> tuple[str, ...]:
 
 
 def _death(death: Death) -> str:
-    """What happened, and what it cost."""
+    """Return the cause and the cost of a job's death."""
     said = f"the job died: queue pair {death.queue_pair} used its retries up"
     if death.undone:
         said += f"; iterations undone, because the last checkpoint does not have them: {death.undone}"
@@ -159,7 +159,7 @@ def _lines(job: JobMetrics) -> Iterator[str]:
 
 
 def summed_counters(job: JobMetrics) -> dict[str, int]:
-    """What the counters of all NICs hold together; those that are not zero."""
+    """Return the nonzero counters, summed over all NICs."""
     summed: dict[str, int] = {}
     for counters in job.counters.values():
         for name, count in counters.items():

@@ -24,7 +24,7 @@ _BAR = 50
 
 
 class LiveView:
-    """Feed it news; use it as a context manager. On anything but a terminal each change is one line."""
+    """Live display of progress reports; a context manager. Without a terminal, each change is one line."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._console = console
@@ -47,7 +47,7 @@ class LiveView:
             self._live.stop()
 
     def show(self, news: Progress) -> None:
-        """Take one piece of news."""
+        """Show one progress report."""
         self._elapsed, self._total = news.elapsed_s, news.total_s
         if news.kind == "phase":
             self._phase = news.text
@@ -81,7 +81,7 @@ class LiveView:
 
 
 class LiveUp:
-    """What a lab that starts has still to come: one line on a terminal, nothing in a log. A context manager."""
+    """Live display of a lab's start: one line on a terminal, nothing in a log. A context manager."""
 
     def __init__(self, console: Console, name: str, fabric: Fabric) -> None:
         self._name = name
@@ -100,7 +100,7 @@ class LiveUp:
             self._status.stop()
 
     def show(self, event: Mapping[str, object]) -> None:
-        """Take one event of the lab, as the control socket sends it."""
+        """Show one event of the lab, as received from the control socket."""
         if event.get("kind") != EventKind.BGP:
             return
         session = (event.get("node"), event.get("subject"))
@@ -110,19 +110,19 @@ class LiveUp:
 
 
 class Staged(Protocol):
-    """News of a long job: the stage, and what share of it (0 to 1) is done."""
+    """Progress report of a long job: the stage, and the share of it (0 to 1) that is done."""
 
     @property
     def stage(self) -> str:
-        """Its name."""
+        """Name of the stage."""
 
     @property
     def done(self) -> float:
-        """0 to 1."""
+        """Share that is done, 0 to 1."""
 
 
 class LiveSteps:
-    """A bar per stage on a terminal, a line per stage in a log; use it as a context manager."""
+    """Live display of stages: a bar per stage on a terminal, a line per stage in a log. A context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -140,7 +140,7 @@ class LiveSteps:
             self._bars.stop()
 
     def show(self, news: Staged) -> None:
-        """Take one piece of news."""
+        """Show one progress report."""
         if self._bars is not None:
             if news.stage not in self._tasks:
                 self._tasks[news.stage] = self._bars.add_task(news.stage, total=1.0)

@@ -1,4 +1,4 @@
-"""What a month costs, as tables for the terminal. Pure."""
+"""Cost of a month of failures, as tables for the terminal. Pure."""
 
 from __future__ import annotations
 
@@ -13,95 +13,95 @@ from hpn.results.text.tables import table
 
 
 class Range(Protocol):
-    """A figure over months."""
+    """Range of a figure over simulated months."""
 
     @property
     def mean(self) -> float:
-        """Over all."""
+        """Mean over all months."""
 
     @property
     def least(self) -> float:
-        """Of all."""
+        """Minimum over all months."""
 
     @property
     def most(self) -> float:
-        """Of all."""
+        """Maximum over all months."""
 
 
 class Row(Protocol):
-    """What a month takes from a job on one network."""
+    """Cost of a month to a job on one network."""
 
     @property
     def network(self) -> str:
-        """Its name."""
+        """Name of the network."""
 
     @property
     def iteration_s(self) -> float:
-        """When all is well."""
+        """Duration of an iteration without failures."""
 
     @property
     def one_link_cut(self) -> float:
-        """Times as long an iteration takes then."""
+        """Slowdown of an iteration with one link cut, as a factor."""
 
     @property
     def crashes(self) -> Range:
-        """Of the job."""
+        """Crashes of the job in a month."""
 
     @property
     def lost_gpu_hours(self) -> Range:
-        """To failures."""
+        """GPU hours lost to failures."""
 
     @property
     def lost_share(self) -> float:
-        """Of the month, to failures."""
+        """Share of the month lost to failures."""
 
     @property
     def lost_samples(self) -> float:
-        """To failures."""
+        """Samples lost to failures."""
 
     @property
     def hashes_gpu_hours(self) -> float:
-        """When all is well."""
+        """GPU hours lost to hash collisions without failures."""
 
     @property
     def slower_gpu_hours(self) -> float:
-        """Of what failures take."""
+        """GPU hours lost to failures because iterations were slower."""
 
     @property
     def stalled_gpu_hours(self) -> float:
-        """Of what failures take."""
+        """GPU hours lost to failures because the job stalled."""
 
     @property
     def rolled_back_gpu_hours(self) -> float:
-        """Of what failures take."""
+        """GPU hours lost to failures because work since the last checkpoint was repeated."""
 
     @property
     def down_gpu_hours(self) -> float:
-        """Of what failures take."""
+        """GPU hours lost to failures while the job was down."""
 
 
 class Assumed(Protocol):
-    """One number that the month takes."""
+    """One assumption of the month."""
 
     @property
     def name(self) -> str:
-        """For --set."""
+        """Name for --set."""
 
     @property
     def value(self) -> float:
-        """In ``unit``."""
+        """Value in ``unit``."""
 
     @property
     def unit(self) -> str:
-        """What it counts."""
+        """Unit of the value."""
 
     @property
     def source(self) -> str:
-        """Where it is from."""
+        """Source of the value."""
 
     @property
     def changed(self) -> bool:
-        """Whether the user gave it."""
+        """True if the user set it."""
 
 
 _COLUMNS = (
@@ -111,18 +111,18 @@ _COLUMNS = (
 
 
 def month_table(rows: Sequence[Row], title: str) -> Table:
-    """A row for each network: lost GPU hours of a month, mean and range, as samples, and by reason."""
+    """Return a row for each network: GPU hours lost in a month, mean and range, as samples, and by cause."""
     return table(title, _COLUMNS, [_cells(row) for row in rows])
 
 
 def assumptions_table(lines: Sequence[Assumed]) -> Table:
-    """Every number that was assumed, and where it is from."""
+    """Return the table of all assumptions and their sources."""
     rows = [(line.name, plain(line.value, 10), line.unit, line.source) for line in lines]
     return table("assumptions (--set NAME=VALUE)", ("name", ">value", "unit", "from"), rows)
 
 
 def told_changes(lines: Sequence[Assumed]) -> str:
-    """Which of them the user gave, in a line."""
+    """Return one line with the assumptions that the user set."""
     given = ", ".join(f"{line.name}={plain(line.value, 10)}" for line in lines if line.changed) or "none"
     return f"assumptions changed: {given}; all of them, with sources: hpn month --assumptions"
 

@@ -1,7 +1,7 @@
-"""Collectives of a run as nccl-tests prints them. Pure.
+"""Collectives of a run in the output format of nccl-tests. Pure.
 
-Changes when nccl-tests' columns do (src/common.cu, with times of one kind only: nothing here is in place). Where a time
-is the mean over repetitions of the slowest rank's, as with its option ``-a 3``, it is the one that drills judge too.
+Changes when nccl-tests' columns do (src/common.cu, with only one kind of time, since nothing here runs in place). The
+time is the mean over repetitions of the slowest rank's, as with its option ``-a 3``. Drills check the same time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from hpn.failover.analysis.job import SpanResult
 from hpn.traffic.collectives.registry import KINDS
 
-_WORD_BYTES = 8  # the sums are of 64-bit words
+_WORD_BYTES = 8  # collectives sum 64-bit words
 _HEAD = (
     "#       size         count      type   redop    root     time   algbw   busbw  #wrong",
     "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)",
@@ -24,10 +24,10 @@ _HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A size of a kind of collective over so many ranks; ``wrong``: blocks, over all ranks and ``times``.
+    """One size of one kind of collective over a number of ranks. ``wrong``: blocks, over all ranks and ``times``.
 
-    Bandwidths in gigabytes a second, as nccl-tests has them: of the collective's size, and what the best algorithm's
-    busiest link would carry.
+    Bandwidths are in gigabytes a second, as in nccl-tests: that of the collective's size, and that of the busiest link
+    under the best algorithm.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Row:
 
 
 def rows(spans: Iterable[SpanResult]) -> list[Row]:
-    """One for each size, by kind and number of ranks; without computing, and without messages of patterns."""
+    """Return a row for each size, by kind and number of ranks; computing and messages of patterns are left out."""
 
     def key(span: SpanResult) -> tuple[str, int, int]:
         return span.kind, span.ranks, span.size_bytes
@@ -55,7 +55,7 @@ def rows(spans: Iterable[SpanResult]) -> list[Row]:
 
 
 def lines(found: Sequence[Row]) -> Iterator[str]:
-    """The rows with two more digits of bandwidth than nccl-tests has: links of a lab are slow."""
+    """Yield the rows in text, with two more digits of bandwidth than nccl-tests because links of a lab are slow."""
     for (kind, ranks), of in groupby(found, lambda row: (row.kind, row.ranks)):
         yield f"# {kind} over {ranks} ranks; time: mean of the slowest rank's (-a 3), each repetition checked"
         yield from _HEAD
@@ -67,12 +67,12 @@ def lines(found: Sequence[Row]) -> Iterator[str]:
 
 
 def json_rows(found: Sequence[Row]) -> list[dict[str, JsonValue]]:
-    """The rows as plain values."""
+    """Return the rows as plain values."""
     return [asdict(row) for row in found]
 
 
 def _row(alike: Sequence[SpanResult]) -> Row:
-    """Of spans that differ in their label only."""
+    """Return the row of spans that differ only in their label."""
     span, kind, times = alike[0], KINDS[alike[0].kind], sum(each.count for each in alike)
     ms = sum(each.mean_ms * each.count for each in alike) / times
     algbw = span.size_bytes / (ms * 1e6) if ms else 0.0
@@ -98,5 +98,5 @@ def _line(row: Row) -> str:
 
 
 def _us(us: float) -> str:
-    """Microseconds in five digits, as far as they do."""
+    """Return microseconds in at most five digits."""
     return f"{us:.2f}" if us < 1000 else f"{us:.1f}" if us < 10_000 else f"{us:.0f}"

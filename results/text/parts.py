@@ -1,8 +1,9 @@
-"""A table in parts that fit a terminal, as text: which columns stand beside each other, and how wide each is. Pure.
+"""Splitting of a table into parts that fit a terminal: the columns of each part, and their widths. Pure.
 
-Changes when the way tables meet a narrow terminal does. Columns give way in one order: the last go to a further part
-first, the names of rows never. Cells wrap between words; what has no spaces (numbers, addresses, MACs, paths) stays
-whole where it can. Nothing is left out, but in further parts a long word of a name may be shortened in its middle.
+Changes when tables adapt to a narrow terminal in another way. The last columns move to a further part first; the
+columns that name rows appear in every part. Cells wrap between words; words without spaces (numbers, addresses, MACs,
+paths) stay complete where possible. Nothing is left out, but further parts may shorten a long word of a name in its
+middle.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from rich.cells import cell_len
 
 GAP = 2  # blanks between columns
 _SENTENCE = 24  # columns of text narrower than this are hard to read
-_NAME = 4  # as narrow as a name gets
-_SHORT = (32, 24, 16)  # what long words of names may be shortened to
+_NAME = 4  # minimum width of a name
+_SHORT = (32, 24, 16)  # widths to which long words of names may be shortened
 _MARK = "..."
 _NUMBER = "#"
 
@@ -31,34 +32,34 @@ class Column:
 
     @cached_property
     def natural(self) -> int:
-        """The width at which no cell wraps."""
+        """Width at which no cell wraps."""
         return max(cell_len(line) for text in (self.head, *self.cells) for line in text.split("\n"))
 
     @cached_property
     def least(self) -> int:
-        """The width of the widest word, and some room for sentences."""
+        """Minimum width: that of the widest word, or enough for sentences."""
         word = max(cell_len(word) for text in (self.head, *self.cells) for word in text.replace("\n", " ").split(" "))
         return max(word, min(self.natural, _SENTENCE))
 
     def shortened(self, width: int) -> Column:
-        """The same with words of so many columns at most: of longer ones only their ends."""
+        """Return the column with its words shortened to at most ``width`` columns, both ends retained."""
         cells = (" ".join(middle_cut(word, width) for word in cell.split()) for cell in self.cells)
         return Column(self.head, tuple(cells), self.right)
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A column of a part."""
+    """A column of a part and its width."""
 
     column: Column
     width: int
 
 
 def parts(columns: Sequence[Column], keys: int, room: int) -> Sequence[Sequence[Shown]]:
-    """The parts of a table for so much room, in order; a single one where it fits.
+    """Return the parts of a table for a width, in order; a single one if it fits.
 
-    The first ``keys`` columns name the rows. In each part these can be told from each other: by their names, or by
-    their numbers where two have the same name.
+    The first ``keys`` columns name the rows. They identify the rows in each part: by name, or by number if two rows
+    have the same name.
     """
     for widths in ([each.natural for each in columns], [each.least for each in columns]):
         if _total(widths) <= room:
@@ -75,7 +76,7 @@ def parts(columns: Sequence[Column], keys: int, room: int) -> Sequence[Sequence[
 def _packed(
     lead: Sequence[Shown], again: Sequence[Shown], rest: Sequence[Column], room: int
 ) -> Sequence[Sequence[Shown]]:
-    """Parts with as many columns as fit each: the first behind ``lead``, the others behind ``again``."""
+    """Return parts with as many columns as fit each: the first after ``lead``, the others after ``again``."""
     found, before = list[Sequence[Shown]](), lead
     while rest or not found:
         free = room - _total(each.width for each in before) - GAP
@@ -86,7 +87,7 @@ def _packed(
 
 
 def middle_cut(word: str, width: int) -> str:
-    """A word of so many columns: of one that is too long its two ends, for the middle of a name tells least."""
+    """Return the word shortened to ``width`` columns: both ends stay, since the middle of a name says least."""
     if cell_len(word) <= width:
         return word
     room = max(0, width - len(_MARK))
@@ -103,13 +104,13 @@ def _begin(text: str, width: int) -> str:
 
 
 def _tell_apart(names: Sequence[Column]) -> bool:
-    """Whether no two rows have the same in all of these columns."""
+    """Return True if these columns identify every row."""
     rows = [tuple(" ".join(cell.split()) for cell in row) for row in zip(*(each.cells for each in names), strict=True)]
     return len(set(rows)) == len(rows)
 
 
 def _narrowed(names: Sequence[Column], room: int) -> list[Shown]:
-    """Names that leave room for the rest: the widest give way first, by wrapping."""
+    """Return the names wrapped to leave room for the rest; the widest are narrowed first."""
     widths = [each.least for each in names]
     while _total(widths) > room and max(widths) > _NAME:
         widths[widths.index(max(widths))] -= 1
@@ -117,7 +118,7 @@ def _narrowed(names: Sequence[Column], room: int) -> list[Shown]:
 
 
 def _short(names: Sequence[Column], room: int) -> Iterator[list[Shown]]:
-    """Names in so much room with long words shortened, to several widths: where they still tell rows apart."""
+    """Yield the names with long words shortened to several widths, if they still identify the rows."""
     for most in _SHORT:
         short = [each.shortened(most) for each in names]
         if _tell_apart(short):
@@ -125,7 +126,7 @@ def _short(names: Sequence[Column], room: int) -> Iterator[list[Shown]]:
 
 
 def _fitting(least: Sequence[int], room: int) -> int:
-    """How many columns fit, the first ones: one at least."""
+    """Return the number of leading columns that fit, at least one."""
     taken = 1
     while taken < len(least) and _total(least[: taken + 1]) <= room:
         taken += 1
@@ -133,7 +134,7 @@ def _fitting(least: Sequence[int], room: int) -> int:
 
 
 def _spread(shown: Sequence[Shown], room: int) -> Sequence[Shown]:
-    """The same, wider where room is left and a column can use it; those that lack least get it first."""
+    """Return the columns widened into the spare room; those that lack least are widened first."""
     widths = [each.width for each in shown]
     spare = room - _total(widths)
     for at in sorted(range(len(shown)), key=lambda each: shown[each].column.natural - widths[each]):

@@ -1,4 +1,4 @@
-"""What was sampled at ports, for the terminal: loads and queues, and the NIC whose ports differ most. Pure."""
+"""Samples of ports for the terminal: loads, queues, and the NIC with the most uneven ports. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 8  # ports; the others are in ports.json
 
 
 def ports_table(found: PortMetrics) -> Table:
-    """One line per tier: mean and largest load, mean queue, and the p99 and longest queue of any port."""
+    """Return one line per tier: mean and largest load, mean queue, and the p99 and longest queue of any port."""
     tiers: dict[str, list[PortResult]] = {}
     for port in found.ports:
         tiers.setdefault(port.tier, []).append(port)
@@ -51,7 +51,7 @@ def _marked(ports: Sequence[PortResult]) -> str:
 
 
 def course_table(found: PortMetrics) -> Table | None:
-    """The ports that marked or dropped, the busiest at it first, and when; None when there was none."""
+    """Return the ports that marked or dropped, the busiest first, with times; None if there are none."""
     busy = sorted((port for port in found.ports if port.course), key=lambda port: -(port.marked or 0) - port.drops)
     if not busy:
         return None
@@ -75,7 +75,7 @@ def _when(port: PortResult, start_ns: int) -> Sequence[str]:
 
 
 def balance_lines(found: PortMetrics) -> Iterable[str]:
-    """How unlike the ports towards one NIC are loaded, and what sampling cost."""
+    """Yield the imbalance between the ports towards one NIC, and the cost of sampling."""
     ratios = [(nic.ratio, nic.nic) for nic in found.balance if nic.ratio is not None]
     if ratios:
         ratio, nic = max(ratios, key=lambda found: found[0])

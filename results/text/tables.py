@@ -23,11 +23,11 @@ _MOST_KEYS = 4
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], keys: int = 1, *, empty: str = ""
 ) -> Table:
-    """A plain table; a column whose name starts with '>' is right-aligned. Text is never markup, and holds nothing
-    that a terminal obeys.
+    """Return a plain table; a column whose name starts with '>' is right-aligned.
 
-    Where it is too wide it is shown in parts, each with the first ``keys`` columns, which name the rows. A further
-    column that says nothing is left out. ``empty`` stands there when there is no row: what is empty, and what fills it.
+    Text is never markup and contains no control characters. A table that is too wide is shown in parts, each with the
+    first ``keys`` columns, which name the rows. Other columns that are empty in all rows are left out. ``empty``: the
+    text shown without rows, which says what is empty and what fills it.
     """
     made = FittingTable(title=Text(printable(title), "bold") if title else None)
     made.keys, made.empty = keys, printable(empty or f"{title or 'this table'}: none")
@@ -41,7 +41,7 @@ def table(
 
 
 def inventory_tables(found: Inventory, name: str) -> list[Table]:
-    """What ``hpn plan`` shows of a topology of that name: nodes, links by tier, port budgets."""
+    """Return the tables of ``hpn plan`` for a topology of that name: nodes, links by tier, port budgets."""
     nodes = [
         ("GPUs (one per rail)", f"{found.gpus:,}", f"{found.spare_gpus:,}"),
         ("hosts", f"{found.hosts:,}", f"{found.spare_hosts:,}"),
@@ -85,7 +85,10 @@ def inventory_tables(found: Inventory, name: str) -> list[Table]:
 
 
 def rows_table(title: str, rows: object, empty: str = "") -> Table:
-    """A table of JSON rows that share their keys, which are the columns: the first few, as needed, name the rows."""
+    """Return a table of JSON rows with equal keys, which are the columns.
+
+    The first columns, as needed, name the rows.
+    """
     found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
     columns = list(found[0]) if found else []
     cells = [[_cell(row.get(column)) for column in columns] for row in found]
@@ -104,7 +107,7 @@ def _cell(value: object) -> str:
 
 
 def change_lines(change: Mapping[str, object], direction: str) -> Iterator[str]:
-    """What ``hpn break`` ('down') or ``hpn mend`` ('up') changed in a lab, as names of links and switches."""
+    """Yield the links and switches that ``hpn break`` ('down') or ``hpn mend`` ('up') changed in a lab."""
     changed, still = change.get(direction), change.get("still_down")
     yield f"{direction}: {_cell(changed)}" if changed else f"nothing changed: it was {direction} already"
     if still:
@@ -112,7 +115,7 @@ def change_lines(change: Mapping[str, object], direction: str) -> Iterator[str]:
 
 
 def doctor_table(found: Iterable[Capability]) -> Table:
-    """What ``hpn doctor`` shows."""
+    """Return the table of ``hpn doctor``."""
     rows = [
         (
             c.name,
@@ -127,21 +130,21 @@ def doctor_table(found: Iterable[Capability]) -> Table:
 
 
 def kernels_table(found: Iterable[Entry]) -> Table:
-    """What ``hpn vm kernels`` shows."""
+    """Return the table of ``hpn vm kernels``."""
     rows = [(e.release, e.state, e.source.split(" sha256:")[0], f"{e.build_s:.0f} s", e.program) for e in found]
     empty = "no kernel is in the cache; hpn vm build-kernel builds one"
     return table("kernels in the cache", ("Linux", "state", "source", ">built in", "program"), rows, empty=empty)
 
 
 def figure_line(figure: Figure) -> str:
-    """One figure of the bench beside its target."""
+    """Return a line with one figure of the bench and its target."""
     bound = "" if figure.target is None else f"target {'>=' if figure.at_least else '<='} {plain(figure.target, 6)}"
     verdict = {True: "met", False: "MISSED", None: ""}[figure.met]
     return f"{figure.name:45} {figure.value:10.3f} {figure.unit:7} {bound:16} {verdict:7} {figure.note}".rstrip()
 
 
 class CalibrationStep(Protocol):
-    """One load tried by ``hpn doctor --calibrate``."""
+    """One load tested by ``hpn doctor --calibrate``."""
 
     @property
     def load(self) -> float:
@@ -149,15 +152,15 @@ class CalibrationStep(Protocol):
 
     @property
     def packets_per_s(self) -> float:
-        """Over all flows."""
+        """Packets per second over all flows."""
 
     @property
     def clean(self) -> bool:
-        """Whether a drill at this rate could be judged."""
+        """True if the verdict of a drill at this rate could be trusted."""
 
     @property
     def noise_floor_ms(self) -> float:
-        """What the method reports when nothing is wrong."""
+        """Largest outage that the method reports without any fault."""
 
     @property
     def send_gap_ms(self) -> float:
@@ -165,11 +168,11 @@ class CalibrationStep(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why it was not clean."""
+        """Reason why it was not clean."""
 
 
 def calibration_line(step: CalibrationStep) -> str:
-    """One load tried."""
+    """Return the line of one load tested."""
     verdict = "clean" if step.clean else f"not clean: {step.reason}"
     return (
         f"load {step.load:4.0%}  {step.packets_per_s:9,.0f} packets/s  noise floor {step.noise_floor_ms:6.2f} ms"

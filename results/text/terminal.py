@@ -1,6 +1,6 @@
-"""The terminal summary of a run: verdict, outages and phases per edge, expectations with their margins. Pure.
+"""Terminal summary of a run: verdict, outages and phases per edge, expectations with their margins. Pure.
 
-Changes when what a reader sees first changes. Every outage stands beside its resolution and the noise floor.
+Changes when the first output that a reader sees changes. Every outage is shown with its resolution and the noise floor.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WAY_OUT = "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml-v
 def summary(
     manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict, asked: AskedDrill | None = None
 ) -> Group:
-    """Everything worth reading about one run; ``metrics`` is None when it never got to measure."""
+    """Return the summary of one run; ``metrics`` is None if it did not get as far as measuring."""
     parts: list[RenderableType] = [_headline(manifest, verdict)]
     parts += [Text(f"  {line}") for line in (verdict.cost, one_draw(manifest, asked)) if line]
     parts += [Text(f"  cause: {line}") for line in verdict.causes]
@@ -73,13 +73,13 @@ def summary(
 
 
 def _on_this_kernel(manifest: Manifest) -> bool:
-    """Whether the machine's own load is what a run suffers from."""
+    """Return True if the run shares this machine's kernel, so that the machine's load affects it."""
     spec = ENGINES.get(manifest.engine)
     return spec is not None and not spec.own_kernel
 
 
 def describe(check: Check) -> str:
-    """One line: measured, limit, margin, evidence."""
+    """Return one line: measured, limit, margin, evidence."""
     said = []
     if (measured := measured_text(check)) != NONE:
         said.append(f"measured {measured}")
@@ -139,7 +139,7 @@ def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
 
 
 def _worst(ms: float, metrics: DrillMetrics, result: EdgeResult) -> str:
-    """'3.32', '>= 5800' as the expectation has it, or 'never' of one that died when the window was over."""
+    """Return '3.32', '>= 5800' as in the expectation, or 'never' if the flow died when the window was over."""
     if result.never_over:
         least_ms = max(ms, worst_ms(metrics, result))
         return at_least(milliseconds(least_ms)) if least_ms else NEVER
@@ -147,14 +147,17 @@ def _worst(ms: float, metrics: DrillMetrics, result: EdgeResult) -> str:
 
 
 def _outage_interval(metrics: DrillMetrics, result: EdgeResult) -> str:
-    """The interval of the worst outage; '-' for one that was not seen, whose figure says it, and one without end."""
+    """Return the interval of the worst outage.
+
+    '-' for an outage without end, and for one below the resolution, whose figure has the bound itself.
+    """
     if result.never_over or metrics.worst_began_before(result) or not result.worst_outage_plbm_ms:
         return NONE
     return result.worst_outage_interval_ms.text
 
 
 def outage_text(ms: float, interval: Interval) -> str:
-    """'3.32'; an outage that was not seen is shorter than what would have been: '< 0.83'."""
+    """Return '3.32'; an outage that was not seen is shorter than the resolution: '< 0.83'."""
     return f"< {milliseconds(rounded_up(interval.high))}" if ms == 0 and interval.high else milliseconds(ms)
 
 
@@ -171,7 +174,10 @@ def _phase(name: str, phase: Phase) -> str:
 
 
 def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Phase]]:
-    """All of them; a job sends again what is lost, and its iterations say when it has recovered."""
+    """Return all phases; 'recover' only for streams.
+
+    A job retransmits losses, and its iterations show the recovery.
+    """
     phases = result.phases
     return (
         ("detect", phases.detect),
@@ -185,7 +191,7 @@ def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Pha
 
 
 def _notes(metrics: DrillMetrics) -> Iterable[Text]:
-    """Why phases are missing or partial, each reason once, with the first edge it holds for."""
+    """Yield the reasons for missing or partial phases, each once, with the first edge it applies to."""
     found: dict[tuple[str, str], list[str]] = {}
     for result in metrics.edges:
         names: dict[str, list[str]] = {}
@@ -200,7 +206,7 @@ def _notes(metrics: DrillMetrics) -> Iterable[Text]:
 
 
 def _downtimes(metrics: DrillMetrics) -> Iterable[Text]:
-    """How long jobs stood still for hosts that were replaced."""
+    """Yield the downtime of jobs whose hosts were replaced."""
     for result in metrics.edges:
         found = result.downtime
         if found is None:
@@ -275,9 +281,9 @@ def _of_streams(metrics: DrillMetrics) -> Iterable[str]:
 
 
 def measured_text(check: Check) -> str:
-    """'20.0 ms', '45', '-'; what was not seen is shorter than anything that would have been: '< 0.83 ms'.
+    """Return '20.0 ms', '45' or '-'; a figure below the resolution is an upper bound: '< 0.83 ms'.
 
-    A lower bound is '>= 4428 ms', and what never came without one 'never'.
+    A lower bound is '>= 4428 ms'; an event that never came, without a bound, is 'never'.
     """
     if check.never and not check.measured:
         return NEVER
@@ -291,7 +297,7 @@ def measured_text(check: Check) -> str:
 
 
 def margin_text(check: Check) -> str:
-    """'30.0 ms', '-4'; what a lower bound leaves: '<= -4328 ms', or '< 0 ms' where nobody knows how far below."""
+    """Return '30.0 ms' or '-4'; for a lower bound '<= -4328 ms', or '< 0 ms' if its size is unknown."""
     if check.margin is not None:
         room = value_text(check.margin, check.unit)
         return (at_most if check.is_upper else at_least)(room, open_ended=check.open_ended)
@@ -299,7 +305,7 @@ def margin_text(check: Check) -> str:
 
 
 def interval_text(check: Check) -> str:
-    """The interval of what was measured, '19.2 to 20.8 ms'; '' where the figure itself says it."""
+    """Return the interval of the measured figure, '19.2 to 20.8 ms'; '' if the figure itself has the bound."""
     if not check.uncertainty or check.measured == 0 == check.low or check.low is None or check.high is None:
         return ""
     return span_text(check.low, check.high, check.unit)

@@ -1,4 +1,4 @@
-"""The terms of the field and of hpn that a reader of results meets, each with one plain meaning. Pure.
+"""Glossary of terms in results, from the field and from hpn, each with one plain meaning. Pure.
 
 Changes when results use another term. Pages link the terms that they use, and docs/glossary.md has all of them.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term; ``also``: other words for it that are found in text, beside its plural with s."""
+    """A term. ``also``: other words for it in texts, in addition to its plural with s."""
 
     name: str
     meaning: str
@@ -19,7 +19,7 @@ class Term:
 
     @property
     def anchor(self) -> str:
-        """Where a page has it: 'term-queue-pair'."""
+        """Anchor of the term on a page: 'term-queue-pair'."""
         return f"term-{self.name.lower().replace(' ', '-')}"
 
 
@@ -84,6 +84,6 @@ _ALL = (
     Term("transit", "of flows: a path is hit, the NICs at its ends are not"),
     Term("virtual time", "the clock stops while anything computes, so load changes no figure"),
 )
-"""By name as a reader looks them up."""
+"""Sorted by name, ignoring case."""
 
 TERMS: Mapping[str, Term] = {term.name: term for term in sorted(_ALL, key=lambda term: term.name.lower())}

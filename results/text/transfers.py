@@ -1,4 +1,4 @@
-"""The table of transfers: how many there were from an edge to the next, which lacked packets, how long they took."""
+"""Table of transfers between edges: their number, those with missing packets, and their durations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpn.results.text.tables import table
 
 
 def transfers_table(metrics: DrillMetrics, transfers: Transfers) -> Table:
-    """A row for the time before the first edge, and one for each edge."""
+    """Return a row for the time before the first edge, and one for each edge."""
     rows = [_row("before", list(transfers.at(None)))]
     rows += [_row(result.edge.label, list(transfers.at(at))) for at, result in enumerate(metrics.edges)]
     columns = ("edge", ">transfers", ">complete", ">incomplete", ">packets missing", ">median ms", ">longest ms")

@@ -1,4 +1,4 @@
-"""Figures with their units as people read them, and ranges of them: never an exponent, one unit for both ends. Pure.
+"""Figures with units for people, and ranges of them: never an exponent, one unit for both ends. Pure.
 
 Changes when a unit is shown in another way.
 """
@@ -12,14 +12,14 @@ from hpn.failover.analysis.words import number, plain
 NONE = "-"
 _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BITS = ("bps", "bit/s")
-_DIGITS = 3  # that a range shows of its larger end
+_DIGITS = 3  # significant digits of a range's larger end
 _DECIMALS = {"ms": 2, "%": 2}
-"""The most that a range has, by unit: finer than that nothing is measured."""
+"""Maximum decimals of a range, by unit: no measurement is finer."""
 _MOST_DECIMALS = 9
 
 
 def rate(bps: float) -> str:
-    """'200G', '1.2T', '200M' bits per second."""
+    """Return a rate in bits per second: '200G', '1.2T', '200M'."""
     for factor, letter in _RATES:
         if bps >= factor:
             return f"{plain(bps / factor, 4)}{letter}"
@@ -27,18 +27,18 @@ def rate(bps: float) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Three significant digits or whole milliseconds; '-' for None."""
+    """Return milliseconds with three significant digits, or whole milliseconds; '-' for None."""
     return NONE if value is None else f"{value:.{_digits(value)}f}"
 
 
 def rounded_up(value: float) -> float:
-    """Round up to the digits that are shown: a bound that is rounded down is none."""
+    """Round up to the digits that are shown: rounding down would break an upper bound."""
     steps = 10.0 ** _digits(value)
     return float(math.ceil(value * steps - 1e-6) / steps)
 
 
 def value_text(value: float, unit: str) -> str:
-    """A figure with its unit: '20.0 ms', '96 %', '45', '11,740', '24.68 Mbit/s'."""
+    """Return a figure with its unit: '20.0 ms', '96 %', '45', '11,740', '24.68 Mbit/s'."""
     if unit == "ms":
         return f"{milliseconds(value)} ms"
     if unit in _BITS:
@@ -50,9 +50,9 @@ def value_text(value: float, unit: str) -> str:
 
 
 def span_text(low: float, high: float, unit: str, *, signed: bool = False) -> str:
-    """Both ends in one unit and with as many decimals: '10.5 to 24.7 Mbit/s', '0.00 to 1.37 ms'; once what is alike.
+    """Return both ends in one unit with equal decimals: '10.5 to 24.7 Mbit/s', '0.00 to 1.37 ms'.
 
-    ``signed`` shows '+' before what is above zero. Both ends are finite.
+    Ends that look the same appear once. ``signed`` shows '+' before values above zero. Both ends are finite.
     """
     factor, shown = scale(max(abs(low), abs(high)), unit)
     low, high = low / factor, high / factor
@@ -62,14 +62,14 @@ def span_text(low: float, high: float, unit: str, *, signed: bool = False) -> st
 
 
 def scale(largest: float, unit: str) -> tuple[float, str]:
-    """What to divide by, and the unit's name then."""
+    """Return the divisor and the name of the resulting unit."""
     if unit not in _BITS:
         return 1.0, unit
     return next(((factor, f"{letter}bit/s") for factor, letter in _RATES if abs(largest) >= factor), (1.0, "bit/s"))
 
 
 def _decimals(low: float, high: float, unit: str) -> int:
-    """As many as show three digits of the larger end, and how far apart they are; none of whole numbers."""
+    """Return the decimals that show three digits of the larger end and the difference; 0 for whole numbers."""
     largest = max(abs(low), abs(high))
     if unit == "ms":
         wanted = _digits(largest)

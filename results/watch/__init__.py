@@ -1,1 +1,1 @@
-"""A running lab as a network engineer looks at it, for terminals and pipes: what is wrong first. Pure."""
+"""Display of a running lab for network engineers, on terminals and in pipes: problems first. Pure."""

@@ -1,4 +1,4 @@
-"""What is known of a running lab at one moment: all that is shown is made of this."""
+"""State of a running lab at one moment: the only input of all displays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = Rate(0.0, 0.0, 0)
 
 @dataclass(frozen=True)
 class Moment:
-    """A lab by its name, what is wrong with it, and what its ports carried since they were looked at before.
+    """A lab by its name, its problems, and the traffic of its ports since the previous reading.
 
     ``rates`` are by interface number; empty before the second reading. ``up_s``: seconds since the lab was started.
     """
@@ -28,15 +28,15 @@ class Moment:
     rates: Mapping[int, Rate] = field(default_factory=dict)
 
     def rate(self, port: Port) -> Rate:
-        """What left by this port."""
+        """Return the rate of traffic sent by this port."""
         return self.rates.get(port.ifindex, _NOTHING)
 
     def is_dark(self, link: Link) -> bool:
-        """Whether an end of the link has no carrier."""
+        """Return True if an end of the link has no carrier."""
         return link.lower.label in self._dark or link.upper.label in self._dark
 
     def state(self, link: Link) -> str:
-        """LACP of an access link, BGP of a routed one, carrier of others: in a word or a clause."""
+        """Return the state of LACP for an access link, of BGP for a routed one, of the carrier for others."""
         if self.is_dark(link):
             return "no carrier"
         if link.kind is LinkKind.ACCESS:
@@ -50,11 +50,11 @@ class Moment:
         return "established, BFD down" if dead else "established"
 
     def is_well(self, link: Link) -> bool:
-        """Whether it carries what it should."""
+        """Return True if the link is in its normal state."""
         return self.state(link) in {"distributing", "established", "up"}
 
     def load(self, link: Link) -> float:
-        """The share of its rate that passed in its busier direction, 1.0 for all."""
+        """Return the load as a share of the link's rate, in its busier direction; 1.0 is full."""
         return max(self.rate(link.lower).sent_bps, self.rate(link.upper).sent_bps) / link.rate_bps
 
     def _lacp(self, link: Link) -> str:

@@ -1,6 +1,7 @@
-"""A lab's timeline as it comes in: one line an event for logs; for a screen what happened together in one line. Pure.
+"""Incoming timeline of a lab: a line per event for logs; for screens simultaneous events in one line. Pure.
 
-A ToR that crashes is a hundred events within a few ms: a screen says 'carrier-down x16' and names as many ports as fit.
+A ToR that crashes causes a hundred events within a few ms. A screen shows 'carrier-down x16' and as many port names as
+fit.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _TOGETHER_NS = 250_000_000
 _KEPT = 200
 _LOOK_BACK = 3
 _WEIGHTS = {"fault": 0, "daemon": 0, STUCK: 0, "lacp": 2, "neighbour": 3, "route": 3}
-"""Kinds of events, or what happened: the lower, the longer they are shown; 1 where nothing is said."""
+"""Weights of events by kind or name: lower ones are shown longer; the default is 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """An event as the control socket tells it, made safe for a terminal."""
+    """An event from the control socket, made safe for a terminal."""
 
     at_ns: int
     kind: str
@@ -33,7 +34,7 @@ class Heard:
 
     @classmethod
     def of(cls, event: Mapping[str, object]) -> Heard:
-        """From its JSON; what is missing is ''."""
+        """Return the event of its JSON; missing fields are ''."""
         kind, what, node, subject = (str(event.get(key) or "") for key in ("kind", "what", "node", "subject"))
         at_ns, detail = event.get("at_ns"), event.get("detail")
         more = " ".join(f"{key}={value}" for key, value in detail.items()) if isinstance(detail, Mapping) else ""
@@ -49,14 +50,14 @@ class _Together:
 
 
 class News:
-    """The last events of a lab. ``offset_ns``: what to add to CLOCK_MONOTONIC for the time of day."""
+    """Latest events of a lab. ``offset_ns``: added to CLOCK_MONOTONIC to get the time of day."""
 
     def __init__(self, offset_ns: int) -> None:
         self._offset_ns = offset_ns
         self._groups: deque[_Together] = deque(maxlen=_KEPT)
 
     def hear(self, events: Iterable[Heard]) -> None:
-        """Take what came in."""
+        """Add incoming events."""
         for event in events:
             group = next((each for each in reversed(self._groups) if _belongs(event, each.first)), None)
             if group is None:
@@ -65,17 +66,17 @@ class News:
             group.where.append(f"{event.where} {event.detail}".strip())
 
     def last(self, count: int) -> list[str]:
-        """So many lines, the newest last: of the last few times as many what matters most, causes before the rest."""
+        """Return ``count`` lines, the newest last: the most important of the last few times as many, causes first."""
         recent = list(self._groups)[-_LOOK_BACK * count :] if count > 0 else []
         by_weight = sorted(range(len(recent)), key=lambda at: (_weight(recent[at].first), -at))
         return [self._grouped(recent[at]) for at in sorted(by_weight[:count])]
 
     def line(self, event: Heard) -> str:
-        """One event for a log."""
+        """Return one event as a line of a log."""
         return f"{self.clock(event.at_ns)} {event.kind} {event.what} {event.where} {event.detail}".rstrip()
 
     def clock(self, at_ns: int) -> str:
-        """The time of day of a moment of the lab's clock, in ms."""
+        """Return the time of day, in ms, of a time of the lab's clock."""
         return datetime.fromtimestamp((at_ns + self._offset_ns) / 1e9).strftime("%H:%M:%S.%f")[:-3]
 
     def _grouped(self, group: _Together) -> str:
@@ -85,7 +86,7 @@ class News:
 
 
 def stuck_line(events: Iterable[Event]) -> str:
-    """The queue pairs that path control could not move, of these events, in one line; '' for none."""
+    """Return one line with the queue pairs that path control could not move; '' for none."""
     found = [event for event in events if event.kind is EventKind.PATH and event.what == STUCK]
     if not found:
         return ""

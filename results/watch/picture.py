@@ -1,6 +1,6 @@
-"""A lab on a screen of any size: what is wrong first, then planes, rails, links and the last events. Pure.
+"""Screen of a lab for any terminal size: problems first, then planes, rails, links and the last events. Pure.
 
-What does not fit is counted. Of links some that are not well by themselves come first, then the busiest.
+Rows that do not fit are counted. Links with problems of their own come first, then the busiest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hpn.results.watch.sums import PlaneSum, RailSum, planes, rails
 from hpn.results.watch.trouble import Trouble, summary, troubles
 from hpn.testbed.fabric.model import Link, LinkKind
 
-_WIDE = 140  # columns from which switches' links stand beside NICs' links
+_WIDE = 140  # width from which switches' links are shown next to NICs' links
 _GAP = 2
 _BAD, _HEAD, _GOOD = "bold red", "bold", "green"
 
@@ -26,7 +26,10 @@ Row = tuple[str, ...]
 
 
 def picture(moment: Moment, since: Mapping[tuple[str, str], int], news: News, width: int, height: int) -> list[Text]:
-    """At most ``height`` lines of at most ``width`` columns. ``since``: when each trouble was seen first, by key."""
+    """Return at most ``height`` lines of at most ``width`` columns.
+
+    ``since``: time at which each problem was first seen, by key.
+    """
     found = troubles(moment)
     top = [_title(moment), *_wrong(moment, found, since, max(3, height // 5)), Text(), *_planes(moment)]
     if len(rows := rails(moment)) > 1:
@@ -43,7 +46,7 @@ def picture(moment: Moment, since: Mapping[tuple[str, str], int], news: News, wi
 
 
 def block(moment: Moment, since: Mapping[tuple[str, str], int]) -> list[str]:
-    """The lab in a few lines for a log: no links, no events."""
+    """Return the lab in a few lines for a log, without links and events."""
     found = troubles(moment)
     lines = [_title(moment), *_wrong(moment, found, since, len(found) + 1), *_planes(moment)]
     return [line.plain.rstrip() for line in lines]
@@ -57,7 +60,7 @@ def _title(moment: Moment) -> Text:
 
 
 def duration(seconds: float) -> str:
-    """'12 s', '3 min 12 s', '5 h 2 min'."""
+    """Return a duration: '12 s', '3 min 12 s', '5 h 2 min'."""
     whole = int(max(0.0, seconds))
     minutes, hours = whole // 60, whole // 3600
     if hours:
@@ -66,7 +69,7 @@ def duration(seconds: float) -> str:
 
 
 def _wrong(moment: Moment, found: Sequence[Trouble], since: Mapping[tuple[str, str], int], room: int) -> list[Text]:
-    """The headline and the worst of it in at most ``room`` lines; the last counts the rest."""
+    """Return the headline and the worst problems in at most ``room`` lines; the last line counts the others."""
     if not found:
         return [Text("all is well", _GOOD)]
     headline = Text(f"{len(found)} thing{'s are' if len(found) > 1 else ' is'} wrong", _BAD)
@@ -102,7 +105,7 @@ def _rails(found: Sequence[RailSum], room: int) -> list[Text]:
     head = ["rail", ">whole", ">cut off"]
     for plane in range(len(found[0].lacp)):
         head += [f">LACP {plane}", f">to {plane}", f">from {plane}"]
-    found = sorted(found, key=lambda one: (one.nics.well == one.nics.all, one.rail))  # what is not whole first
+    found = sorted(found, key=lambda one: (one.nics.well == one.nics.all, one.rail))  # incomplete rails first
     shown = found if len(found) <= room else found[: room - 1]
     wells = [one.nics.well == one.nics.all for one in shown]
     lines = _columns(head, [_rail(one) for one in shown], wells)
@@ -138,7 +141,7 @@ def _links(moment: Moment, width: int, room: int) -> list[Text]:
 
 
 def _of_kind(moment: Moment, links: Sequence[Link], title: str, room: int) -> list[Text]:
-    """A heading and at most ``room - 1`` links, the last line counting those left out."""
+    """Return a heading and at most ``room - 1`` lines of links; the last one counts those left out."""
     ordered = _ordered(moment, links, room - 1)
     shown = ordered if len(ordered) < room else ordered[: max(1, room - 2)]
     kinds = {link.kind for link in links}
@@ -150,7 +153,10 @@ def _of_kind(moment: Moment, links: Sequence[Link], title: str, room: int) -> li
 
 
 def _ordered(moment: Moment, links: Sequence[Link], room: int) -> list[Link]:
-    """What is wrong by itself in the first half of the ``room``, then the busiest; last what is dark with a switch."""
+    """Return links in order: those with problems of their own, then the busiest, then those of failed switches.
+
+    Links with problems fill at most half of ``room``.
+    """
     dead = {*moment.condition.dead, *moment.condition.broken}
     told = [link for link in links if link.lower.node in dead or link.upper.node in dead]
     wrong = [link for link in links if not moment.is_well(link) and link not in told]
@@ -171,7 +177,7 @@ def _more(rest: Sequence[T], is_well: Callable[[T], bool], what: str) -> Text:
 
 
 def _bps(value: float) -> str:
-    """A rate in bit/s of three digits, whole ones below a thousand."""
+    """Return a rate in bit/s with three digits; whole numbers below a thousand."""
     return rate(float(f"{value:.3g}")) if value >= 1000 else f"{value:.0f}"
 
 
@@ -180,7 +186,7 @@ def _count(value: float) -> str:
 
 
 def _beside(left: Sequence[Text], right: Sequence[Text], half: int) -> list[Text]:
-    """Two blocks side by side, the left one cut to ``half`` columns."""
+    """Return two blocks side by side, the left one truncated to ``half`` columns."""
     lines = []
     for number in range(max(len(left), len(right))):
         line = left[number].copy() if number < len(left) else Text()
@@ -193,7 +199,7 @@ def _beside(left: Sequence[Text], right: Sequence[Text], half: int) -> list[Text
 
 
 def _columns(head: Sequence[str], rows: Sequence[Row], wells: Iterable[bool]) -> list[Text]:
-    """Lines of a table; a heading that starts with '>' has its column set to the right."""
+    """Return the lines of a table; a heading that starts with '>' right-aligns its column."""
     titles = [title.lstrip(">") for title in head]
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     right = [title.startswith(">") for title in head]

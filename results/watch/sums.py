@@ -1,4 +1,4 @@
-"""A lab summed up by plane, and by rail and plane: how much of it stands and what it carries. Pure."""
+"""Summary of a lab by plane, and by rail and plane: healthy parts and traffic. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpn.testbed.fabric.model import Link, LinkKind
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """So many of so many."""
+    """Number of healthy parts, and of all parts."""
 
     well: int
     all: int
@@ -22,7 +22,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PlaneSum:
-    """A plane. Rates are those of access links; ``load`` is the busier direction's share of all their rates."""
+    """Summary of a plane.
+
+    Rates are those of access links; ``load``: the busier direction's share of their total rate.
+    """
 
     plane: int
     switches: Part
@@ -37,7 +40,7 @@ class PlaneSum:
 
 @dataclass(frozen=True, slots=True)
 class RailSum:
-    """A rail: NICs whose LAG has all its ports, and of each plane LACP and rates."""
+    """Summary of a rail: NICs whose LAG has all its ports, and LACP and rates of each plane."""
 
     rail: int
     nics: Part
@@ -48,12 +51,12 @@ class RailSum:
 
 
 def planes(moment: Moment) -> list[PlaneSum]:
-    """Each plane, in order."""
+    """Return the summary of each plane, in order."""
     return [_plane(moment, plane) for plane in range(moment.fabric.planes)]
 
 
 def rails(moment: Moment) -> list[RailSum]:
-    """Each rail, in order."""
+    """Return the summary of each rail, in order."""
     return [_rail(moment, rail) for rail in sorted({nic.rail for nic in moment.fabric.nics})]
 
 

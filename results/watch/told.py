@@ -1,4 +1,4 @@
-"""What has changed since a lab was looked at before, for logs and programs. Pure but for what it remembers."""
+"""Changes of a lab since the previous reading, for logs and programs. Pure except for the stored state."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hpn.results.watch.trouble import Trouble, troubles
 
 @dataclass(slots=True)
 class Since:
-    """When each trouble of a lab was first seen."""
+    """Time at which each problem of a lab was first seen."""
 
     at_ns: dict[tuple[str, str], int] = field(default_factory=dict)
     _before: dict[tuple[str, str], Trouble] = field(default_factory=dict)
 
     def look(self, moment: Moment) -> tuple[list[Trouble], list[Trouble]]:
-        """Troubles that are new, and those that are over."""
+        """Return new problems, and those that are over."""
         now = {trouble.key: trouble for trouble in troubles(moment)}
         new = [trouble for key, trouble in now.items() if key not in self._before]
         over = [trouble for key, trouble in self._before.items() if key not in now]
@@ -30,7 +30,7 @@ class Since:
 
 
 def document(moment: Moment, since: Since) -> dict[str, object]:
-    """A moment as JSON: what is wrong, planes, rails, every link. Rates in bit/s, ages in seconds."""
+    """Return a moment as JSON: problems, planes, rails, every link. Rates in bit/s, ages in seconds."""
     return {
         "lab": moment.lab,
         "at_ns": moment.condition.at_ns,

@@ -1,6 +1,6 @@
-"""What is wrong with a lab, causes only: what went down with a switch or a link is counted, not listed again. Pure.
+"""Problems of a lab, causes only: failures that follow from a failed switch or link are just counted. Pure.
 
-Changes when something more can be wrong, or other things follow from it.
+Changes when something more can go wrong, or causes have other consequences.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CUT_OFF, SWITCH, HELD, CARRIER, LACP, BGP, BFD, ROUTES = (
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One cause: its kind, the part of the fabric that it is about, and what to say of it."""
+    """One cause: its kind, the affected part of the fabric, and a description."""
 
     kind: str
     part: str
@@ -29,7 +29,7 @@ class Trouble:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The same cause at another moment has the same."""
+        """Key that identifies the same cause at another moment."""
         return self.kind, self.part
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Trouble:
 
 
 def troubles(moment: Moment) -> list[Trouble]:
-    """Everything that is wrong, the worst first."""
+    """Return all problems, the worst first."""
     dead = _dead(moment)
     cut = [nic for nic in moment.fabric.nics if moment.condition.active.get(nic.name) == 0]
     told = {link.name for name in dead for link in moment.fabric.links_of(name)}
@@ -57,7 +57,7 @@ def troubles(moment: Moment) -> list[Trouble]:
 
 
 def summary(found: Iterable[Trouble]) -> str:
-    """How many of which kind: '20 x link without carrier, 3 x BGP session down'."""
+    """Return the number of problems by kind: '20 x link without carrier, 3 x BGP session down'."""
     return ", ".join(f"{times} x {kind}" for kind, times in Counter(trouble.kind for trouble in found).items())
 
 
@@ -106,7 +106,7 @@ def _protocol(moment: Moment, link: Link) -> Trouble:
 
 
 def _routes(moment: Moment) -> Iterator[Trouble]:
-    """One line for all: routes are missing because of something else, or will be there in a moment."""
+    """Yield one line for all missing routes: they follow from other problems, or appear in a moment."""
     dead = set(_dead(moment))
     missing = {name: text for name, text in moment.condition.routes.items() if name not in dead}
     if missing:

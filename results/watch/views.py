@@ -1,6 +1,6 @@
-"""Where a watched lab is shown: in place on a terminal, as text in a log, as JSON lines for programs.
+"""Outputs for a watched lab: full screen on a terminal, text in a log, JSON lines for programs.
 
-Changes when a lab is shown in another kind of place.
+Changes when a lab is shown in another kind of output.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ Event = Mapping[str, object]
 
 
 class View(ABC):
-    """Feed it moments and events; use it as a context manager."""
+    """Output of moments and events; a context manager."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exception: object) -> None:  # noqa: B027  # most places need nothing
-        """Leave the place as it was found."""
+        """Restore the output's initial state."""
 
     @abstractmethod
     def show(self, moment: Moment) -> None:
-        """The lab as it is now."""
+        """Show the current state of the lab."""
 
     @abstractmethod
     def hear(self, events: Sequence[Event]) -> None:
-        """Events of its timeline, as the control socket tells them."""
+        """Show events of its timeline, as received from the control socket."""
 
 
 class Screen(View):
-    """A terminal's other screen, redrawn; what stood on the terminal is there again in the end."""
+    """Alternate screen of a terminal, redrawn; the previous content reappears at the end."""
 
     def __init__(self, console: Console, offset_ns: int) -> None:
-        """``offset_ns``: what to add to CLOCK_MONOTONIC for the time of day."""
+        """Create the screen. ``offset_ns``: added to CLOCK_MONOTONIC to get the time of day."""
         self._console = console
         self._since, self._news = Since(), News(offset_ns)
         self._live = Live(
@@ -58,27 +58,27 @@ class Screen(View):
         self._live.stop()
 
     def show(self, moment: Moment) -> None:
-        """Redraw."""
+        """Redraw the screen."""
         self._since.look(moment)
         width, height = self._console.size
         self._live.update(Group(*picture(moment, self._since.at_ns, self._news, width, height)), refresh=True)
 
     def hear(self, events: Sequence[Event]) -> None:
-        """Shown when it is redrawn."""
+        """Store events until the next redraw."""
         self._news.hear(Heard.of(event) for event in events)
 
 
 class Log(View):
-    """The lab in a block, then a line for each event, and for what is wrong or no longer so."""
+    """Log: the lab in a block, then a line for each event, new problem and solved problem."""
 
     def __init__(self, tell: Callable[[str], None], offset_ns: int) -> None:
-        """``tell`` prints a line."""
+        """Create the log; ``tell`` prints a line."""
         self._tell = tell
         self._since, self._news = Since(), News(offset_ns)
         self._begun = False
 
     def show(self, moment: Moment) -> None:
-        """What has changed in it."""
+        """Print the changes."""
         new, over = self._since.look(moment)
         if not self._begun:
             self._begun = True
@@ -94,25 +94,25 @@ class Log(View):
             self._tell(f"{clock} all is well")
 
     def hear(self, events: Sequence[Event]) -> None:
-        """A line for each."""
+        """Print a line for each event."""
         for event in events:
             self._tell(self._news.line(Heard.of(event)))
 
 
 class JsonLines(View):
-    """A document for each moment, one for each event."""
+    """JSON lines: a document for each moment and for each event."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        """``tell`` prints a line."""
+        """Create the output; ``tell`` prints a line."""
         self._tell = tell
         self._since = Since()
 
     def show(self, moment: Moment) -> None:
-        """{"status": ...}."""
+        """Print {"status": ...}."""
         self._since.look(moment)
         self._tell(json.dumps({"status": document(moment, self._since)}))
 
     def hear(self, events: Sequence[Event]) -> None:
-        """{"event": ...}."""
+        """Print {"event": ...} for each event."""
         for event in events:
             self._tell(json.dumps({"event": dict(event)}))

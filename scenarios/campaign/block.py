@@ -1,7 +1,7 @@
-"""A job in a sandbox of its own: the sequences one after the other on one lab, until one breaks something.
+"""Job in its own sandbox: run sequences in turn on one lab until one violates an invariant.
 
-This is what every engine does, on this machine, in a guest or on another machine. Results are appended to the report as
-they come, so that what a crash leaves is still worth something.
+Every engine does this, on this machine, in a guest or on another machine. Results are appended to the report as they
+come, so that a crash leaves the earlier ones.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _RESULT = TypeAdapter(Result)
 
 
 def run(job: Job, folder: Path) -> int:
-    """Run a job in a sandbox and wait; results, and the error that ended it, are appended to the report in ``folder``.
+    """Run a job in a sandbox and wait; append results, and the error that ended it, to the report in ``folder``.
 
-    The exit code is not 0 when the lab's process died of something that is no error of the product.
+    The exit code is not 0 when the lab's process ended by something other than an error of hpn.
     """
     before = _interfaces()
     with (folder / REPORT).open("ab", buffering=0) as lines:
@@ -81,12 +81,12 @@ async def _sequences(job: Job, scratch: Path, tell: Callable[[str, object], None
             result = await bench.run(sequence)
             tell("result", _RESULT.dump_python(result, mode="json"))
             if result.violations:
-                break  # what this lab says from here on may be about this sequence
+                break  # later results of this lab may be caused by this sequence
     lab.close()
 
 
 def read_report(folder: Path) -> Report:
-    """What the report in ``folder`` holds so far; a line that a crash cut short is left out."""
+    """Return the content of the report in ``folder`` so far, without a line cut off by a crash."""
     path = folder / REPORT
     results: list[Result] = []
     error, exit_code, crash, leaks, stood = "", 0, "", (), False
@@ -109,23 +109,23 @@ def read_report(folder: Path) -> Report:
 
 
 def body_of(job: Job) -> JsonValue:
-    """A job as ``asked`` takes it."""
+    """Return the body of a job for ``asked``."""
     body: JsonValue = _JOB.dump_python(job, mode="json")
     return body
 
 
 def asked(body: JsonValue, _spec: EngineSpec) -> int:
-    """Run a job from inside the folder that takes its report."""
+    """Run a job from inside the folder for its report."""
     return run(_JOB.validate_json(to_json(body)), Path())
 
 
 def timeout_s(job: Job) -> float:
-    """What a job may take, in seconds of the clock that it is run by."""
+    """Return the maximum time of a job, in seconds of its own clock."""
     return _START_S + _SEQUENCE_S * len(job.sequences)
 
 
 def asked_on(body: JsonValue, spec: EngineSpec) -> int:
-    """The same on any engine: here, or in a guest, whose trouble is put into the report."""
+    """Run a job on any engine: here, or in a guest, whose errors go into the report."""
     if spec.start is None:
         return asked(body, spec)
     job = _JOB.validate_json(to_json(body))
@@ -133,13 +133,13 @@ def asked_on(body: JsonValue, spec: EngineSpec) -> int:
     try:
         limit_s = timeout_s(job) * _GUEST_SLOWNESS
         ended = in_guest(Elsewhere("sequences", spec.name, body), spec, here, limit_s, lambda _line: None, cpus=1)
-        words = last_words((*ended.console_tail, ended.last_line))  # after the kernel's farewell
+        words = last_words((*ended.console_tail, ended.last_line))  # skip the kernel's final messages
         trouble: dict[str, object] = {"crash": f"code {ended.exit_code}: {words}"} if ended.exit_code else {}
     except HpnError as error:
         trouble = {"error": [str(error), error.exit_code]}
     if trouble:
         with (here / REPORT).open("ab") as lines:
-            lines.write(b"\n" + json.dumps(trouble).encode() + b"\n")  # the guest may have left half a line
+            lines.write(b"\n" + json.dumps(trouble).encode() + b"\n")  # the guest may have left an incomplete line
     return 0
 
 
@@ -148,12 +148,12 @@ def _interfaces() -> frozenset[str]:
 
 
 def _members(space: int) -> list[str]:
-    """Processes in that PID namespace."""
+    """Return the processes in that PID namespace."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             if os.stat(f"/proc/{name}/ns/pid").st_ino == space:
                 found.append(f"process {name} ({Path(f'/proc/{name}/comm').read_text().strip()})")
-        except OSError:  # it ended, or is somebody else's
+        except OSError:  # it ended, or belongs to another user
             continue
     return found

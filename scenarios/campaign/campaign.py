@@ -1,6 +1,6 @@
-"""The campaign itself: what is left to run is run, what breaks is shown again, shrunk and written as a drill file.
+"""Campaign: run the remaining sequences, then reproduce violations, shrink them and write them as drill files.
 
-Every step goes through the journal before the next, so that it can be interrupted anywhere and gone on with.
+Every step is written to the journal before the next, so that a campaign can be interrupted and resumed anywhere.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ from hpn.testbed.files.replacing import replace_text
 from hpn.testbed.vm.engines import HOST, has_virtual_time, named
 
 _A_LAB = 10
-"""Sequences, then a new one: what an interruption can cost."""
-_OF, _ENOUGH = 3, 2  # runs, of which so many must show a violation again
-_BETWEEN_NS = 2_000_000_000  # from one sequence to the next in a drill that holds both
+"""Sequences per lab before a new one is started; the maximum that an interruption can cost."""
+_OF, _ENOUGH = 3, 2  # number of runs, and how many of them must reproduce a violation
+_BETWEEN_NS = 2_000_000_000  # time between two sequences in a drill that holds both
 _LONG_IN_VIRTUAL_TIME = 0.25
-_SETTLE_NS = 4_000_000_000  # of a written drill: the lab converges while packets still flow
+_SETTLE_NS = 4_000_000_000  # settle time of a written drill: the lab converges while packets still flow
 
 
 def plan_for(
     folder: Path, seed: int, topology: FabricSpec, engine: str = HOST.name, long_faults: float | None = None
 ) -> Plan:
-    """The plan of a new campaign, or of the one in ``folder``, which keeps the kinds of faults it began with.
+    """Return the plan of a new campaign, or of the one in ``folder``, which keeps its kinds of faults.
 
-    ``long_faults``: see ``Plan``; None for what the folder began with, else a quarter where time costs nothing.
-
-    InputError when the fabric cannot carry the workload, or the campaign knows faults that this version does not.
+    ``long_faults``: see ``Plan``. None means the value of the folder, or a quarter in virtual time for a new campaign.
+    InputError when the fabric cannot carry the workload, or the campaign has faults that this version does not know.
     """
     kinds = _possible(engine)
-    if os.path.isfile(folder / PLAN):  # unlike Path.is_file, False where it cannot be looked at
+    if os.path.isfile(folder / PLAN):  # unlike Path.is_file, False if not accessible
         before = load(folder)[0]
         kinds = before.kinds
         long_faults = before.long_faults if long_faults is None else long_faults
@@ -63,7 +62,7 @@ def plan_for(
 
 
 def _possible(engine: str) -> tuple[str, ...]:
-    """The kinds of faults that the kernel here can do; guests have all that any fault needs."""
+    """Return the kinds of faults that this kernel supports; guests support all."""
     if named(engine).own_kernel:
         return tuple(FAULTS)
     able: dict[frozenset[Need], bool] = {}
@@ -82,21 +81,21 @@ def _can_do(kind: str) -> bool:
 
 
 def in_a_lab(sequences: int, width: int) -> int:
-    """How many of so many sequences one lab sees, when so many labs run side by side."""
+    """Return how many of the sequences one lab runs when ``width`` labs run concurrently."""
     return max(1, min(_A_LAB, -(-sequences // width)))
 
 
 def drawn(plan: Plan, indexes: Iterable[int], among: tuple[Choice, ...] | None = None) -> Iterator[FaultSequence]:
-    """The sequences of these indexes; ``among``: what may be drawn, where that is known already."""
+    """Return the sequences of these indexes; ``among``: the possible choices, if already known."""
     some = choices(build(plan.topology), plan.kinds) if among is None else among
     return (draw(plan, some, index, partial(drillfile.is_valid, plan)) for index in indexes)
 
 
 def carry_out(folder: Path, plan: Plan, sequences: int, labs: Labs, tries: int = MOST_TRIES) -> Iterator[Entry]:
-    """Run what is left of the first ``sequences``, then shrink what broke; every entry as soon as it is kept.
+    """Run the remaining sequences of ``sequences``, then shrink violations; yield every entry once stored.
 
-    A violation is shrunk with at most ``tries`` candidates, each run until it is clear whether it breaks the same.
-    InputError for a folder that holds another campaign, MachineError when labs cannot be started.
+    A violation is shrunk with at most ``tries`` candidates, each run until it is clear if it fails in the same way.
+    InputError for a folder with another campaign, MachineError when labs cannot be started.
     """
     with opened(folder, plan) as journal:
         run = _Campaign(plan, journal, labs, tries)
@@ -119,7 +118,7 @@ class _Campaign:
         self.among = choices(self.fabric, self.plan.kinds)
 
     def sequences(self, wanted: int) -> Iterator[Entry]:
-        """Run every sequence that the journal does not know."""
+        """Run every sequence that is not in the journal."""
         done = self.journal.done().indexes
         left = [index for index in range(wanted) if index not in done]
         for result in self._results(self._drawn(left)):
@@ -127,7 +126,7 @@ class _Campaign:
             yield result
 
     def doubtful(self) -> Iterator[Entry]:
-        """Run once more what was inconclusive, each on a lab of its own."""
+        """Run inconclusive sequences once more, each on its own lab."""
         first = (result for result in self.journal.done().results if result.tries == 1)
         again = [result.sequence for result in first if result.outcome is Outcome.INCONCLUSIVE]
         for result in self._results(Job(self.plan, (sequence,)) for sequence in again):
@@ -136,20 +135,20 @@ class _Campaign:
             yield second
 
     def violations(self) -> Iterator[Entry]:
-        """Shrink what broke, unless something shrunk before explains it."""
+        """Shrink violations, unless one shrunk before explains them."""
         for result in self.journal.done().waiting:
             entry = self._like(result, self.journal.done().shrunk) or self._shrunk(result)
             self.journal.add(entry)
             yield entry
 
     def _drawn(self, indexes: Sequence[int]) -> Iterator[Job]:
-        """Jobs of so many sequences that all labs have work, and none more than a lab should see."""
+        """Yield jobs that keep all labs busy, none with more sequences than a lab should run."""
         size = in_a_lab(len(indexes), self.labs.width)
         for at in range(0, len(indexes), size):
             yield Job(self.plan, tuple(drawn(self.plan, indexes[at : at + size], self.among)))
 
     def _results(self, fresh: Iterator[Job]) -> Iterator[Result]:
-        """Every result; what a lab could not run after something broke goes to a new one."""
+        """Yield every result; sequences that a lab could not run after a violation go to a new lab."""
         again: deque[Job] = deque()
 
         def queue() -> Iterator[Job]:
@@ -167,7 +166,7 @@ class _Campaign:
                     again.append(Job(job.plan, job.sequences[len(results) :]))
 
     def _like(self, result: Result, shrunk: Sequence[Shrunk]) -> Shrunk | None:
-        """Told by a violation that was shrunk: the same invariants, and all its kinds of faults are in here too."""
+        """Return the entry for a violation explained by a shrunk one: same invariants, and all its kinds of faults."""
         kinds = {step.kind for step in result.sequence.steps}
         for found in shrunk:
             same = found.file and result.broken <= set(found.invariants)
@@ -176,7 +175,7 @@ class _Campaign:
         return None
 
     def _shrunk(self, result: Result) -> Shrunk:
-        """Show a violation again, and make it as small as it gets."""
+        """Reproduce a violation and shrink it as far as possible."""
         index, broken = result.sequence.index, tuple(sorted(result.broken))
         shown: dict[FaultSequence, tuple[int, int]] = {}
 
@@ -192,7 +191,7 @@ class _Campaign:
         return Shrunk(index, broken, smallest, *shown[smallest], self._write(smallest, result))
 
     def _suspects(self, result: Result) -> Iterator[FaultSequence]:
-        """What may have broken it: the sequence alone, after the one before in its lab, after all before."""
+        """Yield the possible causes: the sequence alone, after the one before in its lab, after all before."""
         yield result.sequence
         known = {each.sequence.index: each.sequence for each in self.journal.done().results}
         before = [known[index] for index in result.before if index in known]
@@ -203,7 +202,7 @@ class _Campaign:
             yield found
 
     def _again(self, sequence: FaultSequence, broken: frozenset[Invariant]) -> tuple[int, int]:
-        """How many runs, each on a lab of its own, break one of the same invariants, of how many it took to tell."""
+        """Return how many runs break one of the same invariants, and the number of runs; each run has its own lab."""
         failed = runs = 0
         while failed < _ENOUGH and runs - failed <= _OF - _ENOUGH and runs < _OF:
             jobs = [Job(self.plan, (sequence,)) for _ in range(_ENOUGH - failed)]
@@ -213,7 +212,7 @@ class _Campaign:
         return failed, runs
 
     def _write(self, smallest: FaultSequence, result: Result) -> str:
-        """Write the drill file; its path within the folder."""
+        """Write the drill file; return its path within the folder."""
         longer = replace(smallest, settle_ns=max(smallest.settle_ns, _SETTLE_NS))
         faults = drillfile.drill_of(self.plan, longer).timeline.faults
         flows = flows_of(drillfile.WORKLOAD, self.fabric)
@@ -227,7 +226,7 @@ class _Campaign:
 
 
 def _results_of(job: Job, report: Report) -> list[Result]:
-    """A result for every sequence that was run. The product's own errors are raised when no lab could be started."""
+    """Return a result for every sequence that was run. hpn's own errors are raised when no lab could be started."""
     results = list(report.results)
     if report.leaks:
         left = Violation(Invariant.LEAK, f"after its lab had ended: {', '.join(report.leaks)}")

@@ -1,6 +1,6 @@
-"""A sequence as a drill: the data a drill file holds, the text of one, and the drill it is once read. PURE.
+"""Convert a sequence to a drill: the data of a drill file, its text, and the drill read from it. PURE.
 
-What a campaign runs is the drill that ``hpn drill run`` would read from the file, so that the file reproduces it.
+A campaign runs the same drill that ``hpn drill run`` would read from the file, so that the file reproduces it.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ _SUMMARY = 160
 
 
 WORKLOAD = Workload(queue_pairs=QUEUE_PAIRS, load=LOAD, tick_ns=TICK_MS * 10**6)
-"""The traffic of every sequence: so light that several labs fit on two cores."""
+"""Traffic of every sequence: so light that several labs fit on two cores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a drill file says besides the sequence: how many queue pairs the faults may kill, and why it was written."""
+    """Extra content of a drill file: how many queue pairs the faults may kill, and why it was written."""
 
     deaths: int = 0
     why: str = ""
 
 
 def name_of(plan: Plan, sequence: FaultSequence) -> str:
-    """The drill's name, unique within the campaign."""
+    """Return the drill's name, unique within the campaign."""
     return f"campaign-{plan.seed}-{sequence.index}"
 
 
 def drill_of(plan: Plan, sequence: FaultSequence, note: Note = Note()) -> Drill:
-    """The sequence as a drill. InputError with every reason why it makes none."""
+    """Return the sequence as a drill. InputError with every reason why it is invalid."""
     data = data_of(plan, sequence, note)
     return drill_from(Document(name_of(plan, sequence), data, {(): 1}), Path())
 
 
 def is_valid(plan: Plan, sequence: FaultSequence) -> bool:
-    """Whether the sequence makes a drill."""
+    """Return True if the sequence is a valid drill."""
     try:
         drill_of(plan, sequence)
     except InputError:
@@ -59,12 +59,15 @@ def is_valid(plan: Plan, sequence: FaultSequence) -> bool:
 
 
 def text_of(plan: Plan, sequence: FaultSequence, note: Note = Note()) -> str:
-    """The drill file."""
+    """Return the text of the drill file."""
     return yaml.safe_dump(data_of(plan, sequence, note), sort_keys=False, width=118, allow_unicode=True)
 
 
 def data_of(plan: Plan, sequence: FaultSequence, note: Note) -> dict[str, Plain]:
-    """What the drill file holds. That flows which no fault touches lose nothing, every verdict asks by itself."""
+    """Return the content of the drill file.
+
+    It needs no expectation for unaffected flows: every verdict checks that they lose nothing.
+    """
     return {
         "drill": name_of(plan, sequence),
         "summary": _shorten(sequence.words),
@@ -101,7 +104,7 @@ def _topology(spec: FabricSpec) -> Plain:
 
 
 def entry(number: int, step: Step) -> dict[str, Plain]:
-    """What the file says of one fault. KeyError for an unknown kind or parameter, ValueError for a value of none."""
+    """Return the entry of one fault. KeyError for an unknown kind or parameter, ValueError for an invalid value."""
     found: dict[str, Plain] = {
         "id": f"fault{number}",
         "fault": step.kind,

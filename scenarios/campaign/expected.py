@@ -1,6 +1,6 @@
-"""How long a campaign will take, before it begins and while it runs.
+"""Expected duration of a campaign, before it begins and while it runs.
 
-Changes when a campaign's sequences cost something else than drills do.
+Changes when a campaign's sequences have other costs than drills.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from hpn.scenarios.run.runs_left import RunsLeft
 from hpn.testbed.vm.engines import named
 
 _SAMPLED = 10
-"""Sequences whose traffic is counted; the others are taken to be like them."""
+"""Number of sequences whose traffic is counted; the others are assumed to be similar."""
 
 
 def left_of(folder: Path, sequences: int) -> tuple[int, ...]:
-    """The indexes below ``sequences`` that the campaign in ``folder`` has not run yet."""
+    """Return the indexes below ``sequences`` that the campaign in ``folder`` has not run yet."""
     known = load(folder)[1].indexes if os.path.isfile(folder / PLAN) else frozenset()
     return tuple(index for index in range(sequences) if index not in known)
 
 
 def line_of(plan: Plan, left: tuple[int, ...], width: int) -> str:
-    """The line for these sequences, ``width`` labs side by side; '' when it is not worth it. Shrinking is not in it."""
+    """Return the estimate for these sequences with ``width`` concurrent labs, without shrinking; '' if not worth it."""
     spec, costs = named(plan.engine), wall_cost.load()
     found = (counted(drill_of(plan, sequence)) for sequence in drawn(plan, left[:_SAMPLED]))
     expected = [wall_cost.expected(effort, spec, costs) for effort in found if effort is not None]
@@ -54,7 +54,10 @@ def telling(
     tell: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Callable[[Entry], None]:
-    """What is told every entry, and tells in turn how long the sequences still take: their labs report at their end."""
+    """Return a function to call with every entry; it reports the remaining time.
+
+    Labs report at their end.
+    """
     runs, size = RunsLeft(dict.fromkeys(map(str, left), 1.0), tell, clock), in_a_lab(len(left), width)
     come: list[str] = []
 

@@ -1,7 +1,7 @@
-"""A port that distributes has its host route: the time for which it had not, read from a run's timeline. PURE.
+"""Check host routes: find times in which a port distributes without its host route, from a run's timeline. PURE.
 
-Time counts while both ends use a link, the ToR has not learned the NIC there and no fault acts on the link: ARP may
-be among what the fault takes. What is asked in the end is ``testbed.lab.convergence``; this is about the way there.
+Time counts while both ends use a link, the ToR has not learned the NIC there, and no fault acts on the link. A fault
+may block ARP. ``testbed.lab.convergence`` checks the final state; this module checks the time before.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from hpn.testbed.lag.states import Mux
 from hpn.testbed.routing.retry import LONGEST_S
 
 WITHIN_NS = int(3 * LONGEST_S * 1e9)
-"""Both ends ask at least once in half of it when nothing keeps ARP away (the kernel's own three requests included)."""
+"""Time limit in ns; without ARP loss both ends send a request at least once in half of it.
+
+The kernel's own three requests are included.
+"""
 
 _MUX = frozenset(state.value for state in Mux)
 
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """A link both of whose ends distributed for ``lasted_ns`` while the ToR had no host route through it."""
+    """Link whose ends both distributed for ``lasted_ns`` while the ToR had no host route through it."""
 
     link: str
     start_ns: int
@@ -32,7 +35,7 @@ class Without:
 
 @dataclass(slots=True)
 class _Port:
-    """What is known of one access link; a lab is healthy when its record begins."""
+    """State of one access link; a lab is healthy when its record begins."""
 
     link: Link
     nic: Nic
@@ -67,7 +70,7 @@ class _Port:
 
 
 def without(fabric: Fabric, events: Iterable[Event], edges: Iterable[Edge], end_ns: int) -> Iterator[Without]:
-    """Every stretch longer than ``WITHIN_NS`` up to ``end_ns``, by the time it ends."""
+    """Yield every interval longer than ``WITHIN_NS`` up to ``end_ns``, ordered by its end."""
     ports = [_Port(link, nic) for nic in fabric.nics for link in nic.links]
     told = [(event.at_ns, event) for event in events] + [(edge.inject_before_ns, edge) for edge in edges]
     for at_ns, news in sorted(told, key=lambda each: each[0]):

@@ -1,6 +1,6 @@
-"""What is asked of a lab and of a run after each sequence. Every question is one function that yields violations.
+"""Invariants of a lab and of a run after each sequence. Each check is one function that yields violations.
 
-Changes when something more must hold. What the faults excuse is ``promise``.
+Changes when another invariant must hold. ``promise`` defines what the faults excuse.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Inventory = Mapping[str, str]
 
 
 def paths_to_ask(fabric: Fabric) -> tuple[Flow, ...]:
-    """Flows between all pairs of NICs with a few source ports each; a fixed sample of them in a large fabric."""
+    """Return flows between all pairs of NICs with a few source ports each; a fixed sample in a large fabric."""
     draw = random.Random(fabric.spec.seed)
     pairs = permutations([nic.name for nic in fabric.nics], 2)
     flows = [Flow(src, dst, draw.randint(SPORT_MIN, SPORT_MAX)) for src, dst in pairs for _ in range(_SPORTS)]
@@ -40,12 +40,12 @@ def paths_to_ask(fabric: Fabric) -> tuple[Flow, ...]:
 
 
 def delivered(lab: Lab, flows: Iterable[Flow]) -> tuple[Flow, ...]:
-    """Those whose packets would arrive now: in a healthy lab, all that ever can."""
+    """Return the flows whose packets would arrive now: in a healthy lab, all that ever can."""
     return tuple(flow for flow in flows if lab.path(flow).dropped is None)
 
 
 def forwarding(lab: Lab, flows: Iterable[Flow]) -> Iterator[Violation]:
-    """No flow that a healthy lab delivers is dropped or sent in circles once it has converged again."""
+    """Check that no flow that a healthy lab delivers is dropped or loops after convergence."""
     lost: dict[Invariant, list[str]] = {}
     for flow in flows:
         path = lab.path(flow)
@@ -58,7 +58,7 @@ def forwarding(lab: Lab, flows: Iterable[Flow]) -> Iterator[Violation]:
 
 
 def inventory(lab: Lab) -> Inventory:
-    """What a lab holds of the machine: processes by name, interfaces and packet filters of every node."""
+    """Return the resources of a lab: processes by name, interfaces and packet filters of every node."""
     found = {f"processes called {name}": str(count) for name, count in Counter(_commands()).items()}
     for name, space in lab.wiring.namespaces.items():
         found[f"interfaces of {name}"] = " ".join(sorted(link.name for link in lab.requests(name).links()))
@@ -71,7 +71,7 @@ def inventory(lab: Lab) -> Inventory:
 
 
 def leaks(before: Inventory, after: Inventory) -> Iterator[Violation]:
-    """A lab holds after a sequence what it held before."""
+    """Check that a lab has the same resources after a sequence as before."""
     changed = [
         f"{key}: was {before.get(key, 'none')}, now {after.get(key, 'none')}"
         for key in sorted(before.keys() | after.keys())
@@ -82,19 +82,19 @@ def leaks(before: Inventory, after: Inventory) -> Iterator[Violation]:
 
 
 def restored(differences: tuple[str, ...]) -> Iterator[Violation]:
-    """Links, LACP, BGP and routes are as before; partners, rates and seeds are as the fabric decides."""
+    """Check that links, LACP, BGP and routes are as before; partners, rates and seeds match the fabric."""
     if differences:
         yield Violation(Invariant.STATE, _first(list(differences), "differences"))
 
 
 def moves(strays: tuple[str, ...]) -> Iterator[Violation]:
-    """Path control moved just the queue pairs that had to move, and took just these home."""
+    """Check that path control moved exactly the queue pairs that had to move, and reverted exactly these."""
     if strays:
         yield Violation(Invariant.MOVES, _first(list(strays), "moves"))
 
 
 def host_routes(fabric: Fabric, events: Iterable[Event], edges: Iterable[Edge], end_ns: int) -> Iterator[Violation]:
-    """No port distributes for long without the host route of its NIC."""
+    """Check that no port distributes for long without the host route of its NIC."""
     found = [
         f"{each.link} for {each.lasted_ns / 1e9:.1f} s" for each in hostroutes.without(fabric, events, edges, end_ns)
     ]
@@ -106,7 +106,7 @@ def host_routes(fabric: Fabric, events: Iterable[Event], edges: Iterable[Edge], 
 
 
 def queue_pairs(drill: Drill, metrics: DrillMetrics, fabric: Fabric, flows: Iterable[FlowSpec]) -> Iterator[Violation]:
-    """No queue pair died but those the faults excuse."""
+    """Check that only those queue pairs failed that the faults excuse."""
     dead = {result.flow for result in metrics.flows if result.stopped_at_ns is not None}
     found = [flow.name for flow in flows if flow.id in dead and not excuse(fabric, drill.timeline.faults, flow)]
     if found:
@@ -114,7 +114,10 @@ def queue_pairs(drill: Drill, metrics: DrillMetrics, fabric: Fabric, flows: Iter
 
 
 def going_on(metrics: DrillMetrics, last: Mapping[int, int], since_ns: int, patience_ns: int) -> Iterator[Violation]:
-    """Once the lab has converged every queue pair that lives gets packets. ``last``: flow to its newest packet."""
+    """Check that after convergence every working queue pair receives packets.
+
+    ``last``: arrival time of the newest packet by flow.
+    """
     living = [flow for flow in metrics.flows if flow.stopped_at_ns is None and not _is_closed(flow)]
     silent = [flow.name for flow in living if last.get(flow.flow, 0) < since_ns]
     if silent:
@@ -123,13 +126,13 @@ def going_on(metrics: DrillMetrics, last: Mapping[int, int], since_ns: int, pati
 
 
 def control_group(metrics: DrillMetrics) -> Iterator[Violation]:
-    """Flows that no fault touches lose nothing."""
+    """Check that flows which no fault touches lose nothing."""
     if metrics.unexplained:
         yield Violation(Invariant.CONTROL, _first(list(metrics.unexplained), "findings"))
 
 
 def _is_closed(flow: FlowResult) -> bool:
-    """Whether a stand-in has taken its place."""
+    """Return True if a replacement flow has taken its place."""
     return bool(flow.edges) and flow.edges[-1].relation is Relation.ABSENT
 
 
@@ -142,5 +145,5 @@ def _commands() -> Iterator[str]:
     for pid in own_pids():
         try:
             yield Path(f"/proc/{pid}/comm").read_text().strip()
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended
             continue

@@ -1,7 +1,7 @@
-"""A campaign on disk: what it is, and a journal of what it has done, so that it goes on after any interruption.
+"""Campaign on disk: its plan, and a journal of its results, so that it can resume after any interruption.
 
-``campaign.json`` holds the plan and is written once. ``journal.jsonl`` grows by one line for each sequence and each
-shrunk violation, on the disk before the next begins; a line that a crash cut short is taken off again.
+``campaign.json`` has the plan and is written once. ``journal.jsonl`` grows by one line for each sequence and each
+shrunk violation. Each line is on the disk before the next step begins; a line cut off by a crash is removed.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from hpn.testbed.files.bounded import read_bounded
 from hpn.testbed.files.replacing import replace
 
 PLAN, JOURNAL, DRILLS = "campaign.json", "journal.jsonl", "violations"
-_MOST_OF_PLAN, _MOST_OF_JOURNAL = 4_000_000, 256_000_000  # a sequence is some kilobytes, and there may be thousands
+_MOST_OF_PLAN, _MOST_OF_JOURNAL = 4_000_000, 256_000_000  # a sequence takes some kilobytes, and there may be thousands
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """What became of a violation: the smallest sequence that shows it, or that it could not be shown again.
+    """Result of shrinking a violation: the smallest sequence that reproduces it, or that none did.
 
-    ``failed`` of ``runs`` runs on labs of their own showed it again; ``file`` is the drill file, or '' when they were
-    too few. ``like`` is the index of a violation already shrunk that explains this one; nothing was run then.
+    ``failed`` of ``runs`` runs, each on its own lab, reproduced it. ``file`` is the drill file, or '' when too few did.
+    ``like`` is the index of a shrunk violation that explains this one; then nothing was run.
     """
 
     index: int
@@ -52,34 +52,34 @@ _PLAN = TypeAdapter(Plan)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a journal tells."""
+    """Content of a journal."""
 
     results: tuple[Result, ...] = ()
     shrunk: tuple[Shrunk, ...] = ()
 
     @property
     def indexes(self) -> frozenset[int]:
-        """Sequences that need not be run again."""
+        """Indexes of sequences that need not be run again."""
         return frozenset(result.sequence.index for result in self.results)
 
     def count(self, outcome: Outcome) -> int:
-        """How many sequences ended so."""
+        """Return the number of sequences with that outcome."""
         return sum(result.outcome is outcome for result in self.results)
 
     @property
     def waiting(self) -> tuple[Result, ...]:
-        """Violations of which nothing has been told yet."""
+        """Violations not yet shrunk."""
         told = {found.index for found in self.shrunk}
         return tuple(r for r in self.results if r.violations and r.sequence.index not in told)
 
     @property
     def unconfirmed(self) -> tuple[Shrunk, ...]:
-        """Violations that could not be shown again."""
+        """Violations that could not be reproduced."""
         return tuple(found for found in self.shrunk if not found.file and found.like is None)
 
 
 class Journal:
-    """The journal of a campaign that is being run; see ``opened``."""
+    """Journal of a running campaign; see ``opened``."""
 
     def __init__(self, folder: Path, fd: int) -> None:
         self.folder = folder
@@ -97,15 +97,15 @@ class Journal:
         os.fsync(self._fd)
 
     def done(self) -> Done:
-        """Everything so far."""
+        """Return everything so far."""
         return _done(self.folder)
 
 
 @contextmanager
 def opened(folder: Path, plan: Plan) -> Iterator[Journal]:
-    """The journal of the campaign in ``folder``, begun or gone on with; nobody else can meanwhile.
+    """Open the journal of the campaign in ``folder``, new or resumed, with an exclusive lock.
 
-    InputError when the folder holds another campaign, something else, or is in use.
+    InputError when the folder has another campaign or other files, or is in use.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,9 +125,9 @@ def opened(folder: Path, plan: Plan) -> Iterator[Journal]:
 
 
 def load(folder: Path) -> tuple[Plan, Done]:
-    """The campaign in ``folder``, running or not. InputError when there is none."""
+    """Return the campaign in ``folder``, running or not. InputError when there is none."""
     path = folder / PLAN
-    if not os.path.isfile(path):  # unlike Path.is_file, False where it cannot be looked at
+    if not os.path.isfile(path):  # unlike Path.is_file, False if not accessible
         raise InputError(f"{folder} holds no campaign (no {PLAN}); name the folder that --out made")
     return _plan(path), _done(folder)
 
@@ -187,6 +187,6 @@ def _done(folder: Path) -> Done:
 
 
 def _check(sequence: FaultSequence) -> None:
-    """KeyError or ValueError for a fault or parameter that no drill file could say: it would end a resumed campaign."""
+    """Raise KeyError or ValueError for a fault or parameter that a drill file cannot have; it would end a resume."""
     for step in sequence.steps:
         drillfile.entry(1, step)

@@ -1,6 +1,6 @@
-"""Labs for a campaign: its jobs as tasks of the pool that drills share, and the reports that come home.
+"""Labs of a campaign: its jobs as tasks of the pool that drills share, and the reports of these tasks.
 
-Changes when a campaign asks something else of its labs.
+Changes when a campaign needs something else from its labs.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Answer = tuple[Job, Report]
 
 
 class Labs(Protocol):
-    """Runs jobs, several at a time; ``width`` is how many it likes to have."""
+    """Runner of jobs, several at a time."""
 
     @property
     def width(self) -> int:
-        """How many jobs run side by side."""
+        """Preferred number of concurrent jobs."""
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
-        """Every job with its report, in the order they end. Closed early, it ends what runs."""
+        """Yield every job with its report, in the order they end. If closed early, end the running jobs."""
 
 
 class PooledLabs:
@@ -42,11 +42,11 @@ class PooledLabs:
 
     @property
     def width(self) -> int:
-        """See ``Labs``."""
+        """Preferred number of concurrent jobs; see ``Labs``."""
         return self._pool.width
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
-        """See ``Labs``."""
+        """Yield every job with its report; see ``Labs``."""
         asked: dict[str, Job] = {}
 
         def tasks() -> Iterator[Task]:
@@ -60,14 +60,14 @@ class PooledLabs:
 
 
 def task_for(name: str, job: Job, engine: str) -> Task:
-    """A job as a pool takes it. A process that dies is a finding, and not tried again."""
+    """Return a job as a task for a pool. A process that fails is a finding and is not retried."""
     asked = Elsewhere("lab", engine, block.body_of(job))
-    timeout_s = block.timeout_s(job) if named(engine).start is None else None  # a guest is timed by who starts it
+    timeout_s = block.timeout_s(job) if named(engine).start is None else None  # its starter times a guest
     return Task(name, asked, timeout_s=timeout_s, again=False)
 
 
 def report_of(done: Done, now: float) -> Report:
-    """What a job left, ended ``now`` (epoch seconds), and how its process died if it did."""
+    """Return the report of a job that ended ``now`` (epoch seconds), with how its process failed, if it did."""
     found = block.read_report(done.folder)
     if named(done.task.job.engine).start is not None:
         found = replace(found, results=_by_our_clock(found.results, now - done.wall_s, now))
@@ -87,7 +87,10 @@ def report_of(done: Done, now: float) -> Report:
 
 
 def _by_our_clock(results: Sequence[Result], begun: float, ended: float) -> tuple[Result, ...]:
-    """Results of a guest, whose clock may run at another pace, as if each sequence had taken the same time here."""
+    """Return results of a guest with times of this machine's clock, as if each sequence had taken equally long.
+
+    A guest's clock may run at another pace.
+    """
     each = (ended - begun) / max(len(results), 1)
     return tuple(
         replace(result, started_at=begun + at * each, ended_at=begun + (at + 1) * each)

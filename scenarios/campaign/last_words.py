@@ -1,4 +1,4 @@
-"""What a lab's process said last, in one line."""
+"""Last output of a lab's process, in one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def last_words(lines: Sequence[str]) -> str:
-    """What a process said last, and the place in this product where a traceback came from; that it is one, is plain."""
+    """Return the last output of a process, with the place in hpn's source if it ends in a traceback."""
     said = [line.strip() for line in lines if line.strip()]
     said = [line for line in said if not line.startswith("hpn: this is a mistake")] or said
     places = [line for line in said if line.startswith(f'File "{_ROOT}') and "/site-packages/" not in line]

@@ -1,6 +1,6 @@
-"""A campaign's page: whether an invariant broke, a line for each sequence, and what broke as the smallest sequence.
+"""Page of a campaign: whether an invariant broke, a line per sequence, and violations as their smallest sequence.
 
-Changes when the page tells more of a campaign. A journal is anybody's file: its texts are escaped, its paths checked.
+Changes when the page shows more of a campaign. A journal is untrusted input: its texts are escaped, its paths checked.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _S = 10**9
 
 
 def is_campaign(folder: Path) -> bool:
-    """Whether a campaign was made there."""
+    """Return True if the folder has a campaign."""
     return os.path.isfile(folder / PLAN)
 
 
 def campaign_page(folder: Path, page: Path) -> str:
-    """The page of the campaign in ``folder``, running or not, to lie at ``page``. InputError as ``load``."""
+    """Return the page of the campaign in ``folder``, running or not, for the file ``page``. InputError as ``load``."""
     return many_html(campaign_view(folder, page))
 
 
 def campaign_view(folder: Path, page: Path) -> ManyView:
-    """Everything that it says."""
+    """Return the content of the page."""
     plan, done = load(folder)
     shrunk = {each.index: each for each in done.shrunk}
     results = sorted(done.results, key=lambda result: (result.outcome is Outcome.CLEAN, result.sequence.index))
@@ -127,7 +127,7 @@ def _filters(done: Done, named: Mapping[str, str]) -> Iterator[Filter]:
 
 
 def _section(result: Result, found: Shrunk | None, folder: Path, page: Path) -> Section:
-    """What a violation was shrunk to, or the sequence itself where it was not."""
+    """Return the section of a violation, with its smallest sequence, or the original one if it was not shrunk."""
     shrunk = found is not None and found.like is None
     sequence = found.smallest if found is not None and shrunk else result.sequence
     rows: list[tuple[Cell, ...]] = [(str(each.invariant), each.text) for each in result.violations]
@@ -170,7 +170,7 @@ def _words(step: Fault) -> str:
 
 
 def _lasts(step: Fault) -> str:
-    """'at 606 ms for 1.2 s, share 63 %', as a drill file has it."""
+    """Return the time and parameters of a fault: 'at 606 ms for 1.2 s, share 63 %', as in a drill file."""
     told = {key: value for key, value in entry(1, step).items() if key not in {"id", "fault", "target", "at", "for"}}
     lasts = "" if step.for_ns is None else f" for {format_duration(step.for_ns)}"
     more = "".join(f", {key} {value}" for key, value in told.items())
@@ -189,5 +189,5 @@ def _became(result: Result, shrunk: Mapping[int, Shrunk]) -> str:
 def _date(epoch_s: float) -> str:
     try:
         return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (ValueError, OverflowError, OSError):  # no date of this world
+    except (ValueError, OverflowError, OSError):  # not a valid date
         return "-"

@@ -1,7 +1,7 @@
-"""What a campaign runs: sequences of faults drawn from (seed, index), each valid by construction. PURE.
+"""Plan of a campaign: sequences of faults drawn from (seed, index), each valid by construction. PURE.
 
-A sequence is plain data, so that it can be kept, sent to another machine, shrunk and written as a drill file. Whether
-it is a valid drill is not decided here: it is made into one (``drillfile``) by the checks that read a user's file.
+A sequence is plain data, so that it can be stored, sent to another machine, shrunk and written as a drill file. This
+module does not decide if it is a valid drill: ``drillfile`` builds one with the checks for user files.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Value = int | float | str
 
 HEALTHY_NS = 500 * MS
 SETTLE_NS = 1200 * MS
-_SPREAD_NS = 1000 * MS  # faults begin within this
-_SHORTEST_NS, _LONGEST_NS = 50 * MS, 1500 * MS  # of what a fault is restored after
-LONG_NS = (4000 * MS, 15_000 * MS)  # past LACP's 3 and 6 s and BGP's hold time of 9 s
+_SPREAD_NS = 1000 * MS  # faults begin within this time
+_SHORTEST_NS, _LONGEST_NS = 50 * MS, 1500 * MS  # range of the time to a fault's repair
+LONG_NS = (4000 * MS, 15_000 * MS)  # longer than LACP's 3 and 6 s and BGP's hold time of 9 s
 _COUNTS = (1, 2, 3, 4)
 _COUNT_WEIGHTS = (4, 3, 2, 1)
-_TOGETHER = 0.2  # of the faults begin with the one before
+_TOGETHER = 0.2  # share of faults that begin together with the one before
 _TRIES = 60
 
 
@@ -47,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FaultSequence:
-    """One sequence. ``index`` counts from 0 within its campaign; a shrunk one keeps the index it came from."""
+    """Sequence of faults. ``index`` counts from 0 within its campaign; a shrunk one keeps its original index."""
 
     index: int
     steps: tuple[Step, ...]
@@ -55,29 +55,29 @@ class FaultSequence:
 
     @property
     def words(self) -> str:
-        """'link-down of p0.s0.h0.r0.0, then tor-crash of p0.s0.t0.1'."""
+        """Description: 'link-down of p0.s0.h0.r0.0, then tor-crash of p0.s0.t0.1'."""
         return ", then ".join(f"{step.kind} of {step.target}" for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What makes a campaign the same campaign: two with equal plans draw the same sequences."""
+    """Identity of a campaign: two with equal plans draw the same sequences."""
 
     seed: int
     topology: FabricSpec
-    kinds: tuple[str, ...]  # of faults that may be drawn
+    kinds: tuple[str, ...]  # kinds of faults that may be drawn
     engine: str = HOST.name
-    long_faults: float = 0.0  # share of the faults that last for ``LONG_NS``, so that timers expire
+    long_faults: float = 0.0  # share of faults that last for ``LONG_NS``, so that timers expire
 
     def __post_init__(self) -> None:
-        """InputError for a share that is none."""
+        """Raise InputError for an invalid share."""
         if not 0 <= self.long_faults <= 1:
             raise InputError(f"a share of {self.long_faults:g} long faults cannot be; write 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A kind of fault that may be drawn, with everything in the fabric it may be aimed at."""
+    """Kind of fault that may be drawn, with all its valid targets in the fabric."""
 
     kind: str
     targets: tuple[str, ...]
@@ -85,17 +85,19 @@ class Choice:
 
 
 def joined(first: FaultSequence, second: FaultSequence, after_ns: int) -> FaultSequence:
-    """The faults of ``first``, then those of ``second`` with its start at ``after_ns``; the index of ``second``."""
+    """Return the faults of ``first``, then those of ``second``, which starts at ``after_ns``; the index is
+    ``second``'s.
+    """
     later = (replace(step, at_ns=step.at_ns + after_ns) for step in second.steps)
     return replace(second, steps=(*first.steps, *later))
 
 
 Valid = Callable[[FaultSequence], bool]
-"""Whether a sequence makes a drill."""
+"""Function that returns True if a sequence is a valid drill."""
 
 
 def choices(fabric: Fabric, kinds: Iterable[str]) -> tuple[Choice, ...]:
-    """What may be drawn in ``fabric``: the kinds that find a target there."""
+    """Return the possible choices in ``fabric``: the kinds with a target there."""
     found = []
     for kind in kinds:
         targets = tuple(name for name in _names(fabric) if _accepts(fabric, kind, name))
@@ -105,7 +107,7 @@ def choices(fabric: Fabric, kinds: Iterable[str]) -> tuple[Choice, ...]:
 
 
 def draw(plan: Plan, among: tuple[Choice, ...], index: int, valid: Valid) -> FaultSequence:
-    """Sequence ``index`` of a campaign. InputError when nothing that can be drawn makes a valid drill."""
+    """Return sequence ``index`` of a campaign. InputError when no choice makes a valid drill."""
     random_ = random.Random(f"{plan.seed}/{index}")
     wanted = random_.choices(_COUNTS, _COUNT_WEIGHTS)[0]
     found = FaultSequence(index, ())
@@ -127,14 +129,14 @@ def _step(random_: random.Random, among: tuple[Choice, ...], so_far: FaultSequen
     if so_far.steps and random_.random() < _TOGETHER:
         at_ns = so_far.steps[-1].at_ns
     lasts_ns = random_.randint(_SHORTEST_NS // MS, _LONGEST_NS // MS) * MS
-    if long_faults and random_.random() < long_faults:  # plans without any draw what they always drew
+    if long_faults and random_.random() < long_faults:  # plans without long faults must keep their random stream
         lasts_ns = random_.randint(LONG_NS[0] // MS, LONG_NS[1] // MS) * MS
     for_ns = None if FAULTS[chosen.kind].REPAIRS_ITSELF else lasts_ns
     return Step(chosen.kind, target, at_ns, for_ns, tuple(_arguments(random_, chosen.kind).items()))
 
 
 def _arguments(random_: random.Random, kind: str) -> Mapping[str, Value]:
-    """A value for every parameter; one with a default keeps it half of the time, a name always."""
+    """Return a value for each parameter; a default is kept half of the time, a name always."""
     found = {}
     for parameter in parameters(FAULTS[kind]).values():
         if parameter.unit is Unit.NAME:
@@ -145,7 +147,7 @@ def _arguments(random_: random.Random, kind: str) -> Mapping[str, Value]:
 
 
 def _names(fabric: Fabric) -> tuple[str, ...]:
-    """Everything that any fault might be aimed at."""
+    """Return all possible targets of any fault."""
     planes = {f"plane{plane}" for plane in range(fabric.planes)}
     return (*fabric.link_by_name, *fabric.nic_by_name, *fabric.node_by_name, *sorted(planes), "all")
 
@@ -158,6 +160,6 @@ def _accepts(fabric: Fabric, kind: str, target: str) -> bool:
 
 
 def example(kind: str, target: str = "") -> Fault:
-    """Some fault of that kind."""
+    """Return an example of that kind of fault."""
     keys = {parameter.key: name for name, parameter in parameters(FAULTS[kind]).items()}
     return make(kind, target, {keys[key]: value for key, value in _arguments(random.Random(0), kind).items()})

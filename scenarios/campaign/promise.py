@@ -1,8 +1,9 @@
-"""Which queue pairs the faults of a sequence may kill, and which a fabric promises to keep. PURE.
+"""Queue pairs that the faults of a sequence may kill, and those that must survive. PURE.
 
-A fabric promises that a queue pair lives while a path is left between its NICs and every fault on the others can be
-seen: by carrier, or by a switch that says so. It promises nothing when no such path is left, when what is dropped is
-dropped in silence for about as long as a queue pair retries, or when nobody moves queue pairs between isolated planes.
+A queue pair must survive while a path is left between its NICs and every fault on other paths is visible. A fault is
+visible by carrier, or by a switch's report. A queue pair may fail when no such path is left, or when packets are
+dropped silently for about as long as it retries. It may also fail when no path control moves queue pairs between
+isolated planes.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.streams.qp import RetryPolicy
 
 REJOIN_NS = 4000 * MS
-"""How long after its repair a link may still be out of use: LACP has to agree, BGP to connect again."""
+"""Time after a repair in which a link may still be unused: LACP has to agree, BGP to reconnect."""
 
-_NEAR = 0.7  # of a queue pair's patience: other faults may have used the rest
+_NEAR = 0.7  # fraction of a queue pair's patience: other faults may have used the rest
 
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """Links that a fault takes out of use from ``start_ns`` to ``end_ns``; None: to the end. ``seen``: not silent."""
+    """Links that a fault takes out of use from ``start_ns`` to ``end_ns`` (None: to the end).
+
+    ``seen``: True if the fault is not silent.
+    """
 
     start_ns: int
     end_ns: int | None
@@ -35,7 +39,7 @@ class Out:
 
 
 def outs(fabric: Fabric, faults: Sequence[PlannedFault]) -> tuple[Out, ...]:
-    """Every stretch of time in which a fault takes links out of use."""
+    """Return every interval in which a fault takes links out of use."""
     return tuple(out for planned in faults for out in _outs(fabric, planned))
 
 
@@ -52,7 +56,7 @@ def _outs(fabric: Fabric, planned: PlannedFault) -> Iterator[Out]:
 
 
 def excuse(fabric: Fabric, faults: Sequence[PlannedFault], flow: FlowSpec) -> str:
-    """Why the queue pair of ``flow`` may die under these faults; '' when it is promised to live."""
+    """Return why the queue pair of ``flow`` may fail under these faults, or '' if it must survive."""
     found = outs(fabric, faults)
     patience_ns = RetryPolicy(flow.ib_timeout, flow.retry_count).patience_ns
     silent = [out for out in found if not out.seen and _touches(fabric, out.fault, flow)]
@@ -81,12 +85,12 @@ def _touches(fabric: Fabric, fault: Fault, flow: FlowSpec) -> bool:
 
 
 def joined(fabric: Fabric, one: Nic, other: Nic, gone: frozenset[str]) -> bool:
-    """Whether a path up and down again, never down and up, is left without the links that are ``gone``."""
+    """Return True if a valley-free path, up and then down, is left without the links in ``gone``."""
     return bool(_above(fabric, one, gone) & _above(fabric, other, gone))
 
 
 def _above(fabric: Fabric, nic: Nic, gone: frozenset[str]) -> set[str]:
-    """The switches that a NIC reaches by going up."""
+    """Return the switches that a NIC reaches by going up."""
     reached = {link.upper.node for link in nic.links if link.name not in gone}
     edge = list(reached)
     while edge:

@@ -1,4 +1,4 @@
-"""What a campaign has found, for the terminal, and its exit code. PURE."""
+"""Report of a campaign for the terminal, and its exit code. PURE."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hpn.scenarios.campaign.plan import LONG_NS, Plan
 from hpn.scenarios.campaign.result import Outcome, Result
 from hpn.testbed.errors import HpnError, NoisyError
 
-_MANY = 0.1  # of the sequences: more inconclusive ones and the campaign says nothing
-_PAUSE_S = 120.0  # longer between two results and the campaign was interrupted
+_MANY = 0.1  # maximum share of inconclusive sequences for a valid campaign
+_PAUSE_S = 120.0  # a longer pause between two results is an interruption
 
 
 def exit_code(done: Done) -> int:
-    """1 when a violation was shown again, 4 when one could not be or too much was inconclusive, otherwise 0."""
+    """Return 1 if a violation was reproduced, 4 if one was not or too much was inconclusive, otherwise 0."""
     if any(found.file for found in done.shrunk):
         return HpnError.exit_code
     unsure = done.count(Outcome.INCONCLUSIVE) > _MANY * max(len(done.results), 1)
@@ -29,7 +29,7 @@ def exit_code(done: Done) -> int:
 
 
 def line(entry: Entry) -> str:
-    """One entry in one line."""
+    """Return one entry as one line."""
     if isinstance(entry, Shrunk):
         return shrunk_line(entry)
     why = [f"{each.invariant}: {each.text}" for each in entry.violations] or list(entry.doubts)
@@ -38,7 +38,7 @@ def line(entry: Entry) -> str:
 
 
 def shrunk_line(entry: Shrunk) -> str:
-    """What became of a violation."""
+    """Return the result of shrinking a violation as one line."""
     if entry.like is not None:
         return f"{entry.index}: as {entry.like}, not shrunk"
     shown = f"shown again in {entry.failed} of {many(entry.runs, 'run')}"
@@ -46,25 +46,25 @@ def shrunk_line(entry: Shrunk) -> str:
 
 
 def tables(plan: Plan, done: Done) -> list[Table]:
-    """What ``hpn campaign show`` prints."""
+    """Return the output of ``hpn campaign show``."""
     return [table(*sheet) for sheet in sheets(plan, done)]
 
 
 def sheets(plan: Plan, done: Done) -> list[Sheet]:
-    """The campaign in figures, by fault, and what became of violations where there are any."""
+    """Return the figures of the campaign, the figures by fault, and the violations, if any."""
     found = [_overview(plan, done), _by_fault(done)]
     return [*found, _violations(done)] if done.shrunk or done.waiting else found
 
 
 def rate_per_minute(results: Sequence[Result]) -> float:
-    """Sequences a minute while the campaign ran; pauses between two sessions are left out."""
+    """Return the sequences per minute while the campaign ran; pauses between two sessions are left out."""
     ends = sorted(result.ended_at for result in results)
     gaps = [after - before for before, after in pairwise(ends) if after - before < _PAUSE_S]
     return 60 * len(gaps) / sum(gaps) if sum(gaps) > 0 else 0.0
 
 
 def overview(plan: Plan, done: Done) -> dict[str, str | int | float | list[dict[str, str | int]]]:
-    """The same as data: figures by name, and what became of each violation."""
+    """Return the same as data: figures by name, and the result of each violation."""
     figures: dict[str, str | int | float | list[dict[str, str | int]]] = dict(_rows(plan, done))
     figures["violations"] = [
         {"sequence": int(index), "invariants": what, "became": became} for index, what, became in _violation_rows(done)

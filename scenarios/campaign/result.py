@@ -1,4 +1,4 @@
-"""What came of one sequence, as plain data: it is kept in a journal and sent between processes and machines."""
+"""Result of one sequence as plain data: it is stored in a journal and sent between processes and machines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hpn.scenarios.campaign.plan import FaultSequence, Plan
 
 
 class Invariant(StrEnum):
-    """What must hold after every sequence."""
+    """Invariant after every sequence."""
 
     STATE = "state restored"
     CONVERGENCE = "lab converges"
@@ -25,7 +25,7 @@ class Invariant(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What came of a sequence."""
+    """Outcome of a sequence."""
 
     CLEAN = "clean"
     VIOLATION = "violation"
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An invariant that did not hold, with the evidence in one line."""
+    """Violated invariant, with the evidence in one line."""
 
     invariant: Invariant
     text: str
@@ -42,14 +42,15 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One sequence, run. ``before`` has the indexes of those that the same lab had seen; times are epoch seconds.
+    """Result of one sequence.
 
-    ``tries`` counts how often it was run until it was conclusive, or given up.
+    ``before`` has the indexes of earlier sequences on the same lab; times are epoch seconds. ``tries`` counts its runs
+    until it was conclusive or abandoned.
     """
 
     sequence: FaultSequence
     violations: tuple[Violation, ...]
-    doubts: tuple[str, ...] = ()  # why a measurement was not to be trusted
+    doubts: tuple[str, ...] = ()  # why a measurement is not trusted
     before: tuple[int, ...] = ()
     started_at: float = 0.0
     ended_at: float = 0.0
@@ -57,20 +58,20 @@ class Result:
 
     @property
     def outcome(self) -> Outcome:
-        """A violation is one whatever else was in doubt: what a doubt can excuse was never made a violation."""
+        """Outcome; a violation counts whatever the doubts, as anything that a doubt excuses is no violation."""
         if self.violations:
             return Outcome.VIOLATION
         return Outcome.INCONCLUSIVE if self.doubts else Outcome.CLEAN
 
     @property
     def broken(self) -> frozenset[Invariant]:
-        """The invariants that did not hold."""
+        """Invariants that did not hold."""
         return frozenset(violation.invariant for violation in self.violations)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Sequences to be run one after the other in one lab, for as long as it stays whole."""
+    """Sequences to be run in turn on one lab, until one violates an invariant."""
 
     plan: Plan
     sequences: tuple[FaultSequence, ...]
@@ -78,10 +79,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a job. Sequences after the last result were not run. ``stood``: its lab had converged.
+    """Report of a job; sequences after the last result were not run.
 
-    ``error`` and ``exit_code``: what ended it before its time, one of the product's own errors (the machine cannot do
-    it), or '' and 0. ``crash``: the last words of a process that died.
+    ``stood``: its lab had converged. ``error`` and ``exit_code``: hpn's own error that ended it early (the machine
+    cannot run it), or '' and 0. ``crash``: the last output of a process that failed.
     """
 
     results: tuple[Result, ...] = ()

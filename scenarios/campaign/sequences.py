@@ -1,7 +1,7 @@
-"""One lab, and one sequence after the other on it: traffic, faults, heal, wait, ask every invariant.
+"""Run sequences in turn on one lab: traffic, faults, heal, wait, check every invariant.
 
-Runs in the first process of a sandbox. A drill with a verdict is ``scenarios.run.runner``; here nothing is measured
-to the millisecond and nothing is kept, so that several labs may share two cores.
+Runs in the first process of a sandbox. ``scenarios.run.runner`` runs drills with a verdict. Here no times are measured
+to the millisecond and no records are stored, so that several labs can share two cores.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _STILL_MS = 120.0
 
 @dataclass(frozen=True)
 class _Run:
-    """A run before analysis. ``converged_ns`` is None when the lab did not converge in time."""
+    """Run before analysis. ``converged_ns`` is None when the lab did not converge in time."""
 
     observed: Observed
     converged_ns: int | None
@@ -54,10 +54,10 @@ class _Run:
 
 
 class Bench:
-    """A converged lab that sequences are run on. ``scratch`` is for records, which are gone after each sequence."""
+    """Converged lab that runs sequences. ``scratch`` is for records, which are removed after each sequence."""
 
     def __init__(self, plan: Plan, lab: Lab, scratch: Path) -> None:
-        """The lab must be healthy: what it is like now is what it must be like after every sequence."""
+        """Record the state of the lab, which must be healthy, as the state expected after every sequence."""
         self._plan = plan
         self._lab = lab
         self._scratch = scratch
@@ -67,7 +67,7 @@ class Bench:
         self._before: tuple[int, ...] = ()
 
     async def run(self, sequence: FaultSequence) -> Result:
-        """Run one sequence. MachineError when the machine, not the lab, gives up."""
+        """Run one sequence. MachineError when the machine, not the lab, fails."""
         started_at = time.time()
         drill = drill_of(self._plan, sequence)
         events: list[Event] = []
@@ -109,7 +109,7 @@ class Bench:
         return _Run(observed, converged_ns, found)
 
     async def _converge(self) -> str:
-        """Wait for the lab; what it says when it does not converge, otherwise ''."""
+        """Wait for the lab to converge; return its error if it does not, otherwise ''."""
         try:
             await self._lab.converged(_CONVERGE_S)
         except MachineError as error:
@@ -117,7 +117,7 @@ class Bench:
         return ""
 
     async def _differences(self) -> tuple[str, ...]:
-        """What is not as it was in the healthy lab or as the fabric decides, when even waiting does not help."""
+        """Return differences from the healthy lab or its fabric that remain after a wait."""
         try:
             await self._lab.wait_for(lambda: state(self._lab) == self._state, _AS_BEFORE_S)
         except TimeoutError:
@@ -132,8 +132,8 @@ class Bench:
         yield from invariants.leaks(self._inventory, invariants.inventory(self._lab))
 
     def _judge(self, drill: Drill, run: _Run, events: list[Event]) -> tuple[tuple[Violation, ...], tuple[str, ...]]:
-        """What did not hold, and what may have been the machine's doing instead."""
-        from hpn.scenarios.run.judgement import (  # numpy comes in here, outside all measurement
+        """Return the violations, and the doubts for those that the machine may have caused."""
+        from hpn.scenarios.run.judgement import (  # numpy is imported here, outside all measurement
             judge_measured,
             moved_wrongly,
         )
@@ -174,9 +174,9 @@ async def _timeline(lab: Lab, drill: Drill, traffic: LabTraffic, injector: Injec
 
 
 def _machine(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
-    """Why the machine, not the fabric, may have lost packets or let a queue pair die.
+    """Yield reasons why the machine, not the fabric, may have lost packets or let a queue pair fail.
 
-    A busy machine does neither: it takes one that stands still for a good part of a queue pair's patience.
+    A busy machine causes neither. It takes a standstill of a good part of a queue pair's patience.
     """
     if observed.report.machine_drops:
         yield f"the machine itself dropped {observed.report.machine_drops} packets"
@@ -188,12 +188,12 @@ def _machine(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
 
 
 def _only_loss(found: list[Violation]) -> bool:
-    """Whether nothing is in question but single packets, which less than a standstill can lose."""
+    """Return True if only single packets are in question, which a short standstill can lose."""
     return {violation.invariant for violation in found} == {Invariant.CONTROL}
 
 
 def _last_arrivals(measured: Measured) -> Mapping[int, int]:
-    """Flow id to when its newest packet arrived."""
+    """Return the arrival time of the newest packet by flow id."""
     from hpn.failover.analysis.metrics.byflow import by_flow
 
     arrivals = by_flow(measured.received, {"received_ns"})

@@ -1,7 +1,7 @@
-"""From a sequence that breaks something to the smallest that still does. PURE: ``fails`` runs it, ``valid`` reads it.
+"""Shrink a failing sequence to the smallest that still fails. PURE: ``fails`` runs it, ``valid`` reads it.
 
-First faults go, one by one, until none can (delta debugging, which for four faults is just that); then what is left
-gets simpler: fewer repeats, shorter, earlier, the first of the possible targets.
+First faults are removed one by one, as long as possible (delta debugging, which for four faults amounts to this). Then
+the rest gets simpler: fewer repeats, shorter, earlier, the first of the possible targets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Step, Valid, 
 
 Fails = Callable[[FaultSequence], bool]
 Targets = Mapping[str, tuple[str, ...]]
-"""By kind of fault, what it may be aimed at; the first counts as the simplest."""
+"""Valid targets by kind of fault; the first counts as the simplest."""
 
 MOST_TRIES = 24
 _SHORT_NS = 100 * MS
@@ -23,7 +23,7 @@ _SHORT_NS = 100 * MS
 def shrink(
     sequence: FaultSequence, fails: Fails, valid: Valid, targets: Targets, most: int = MOST_TRIES
 ) -> FaultSequence:
-    """The smallest sequence found that fails, with at most ``most`` calls of ``fails``; ``sequence`` itself does."""
+    """Return the smallest failing sequence found in at most ``most`` calls of ``fails``; ``sequence`` itself fails."""
     tries = most
     smallest = sequence
     found: FaultSequence | None = smallest
@@ -42,7 +42,7 @@ def shrink(
 
 
 def candidates(sequence: FaultSequence, targets: Targets) -> Iterator[FaultSequence]:
-    """Everything one step smaller, the greatest steps first."""
+    """Yield everything one step smaller, the greatest steps first."""
     steps = sequence.steps
     if len(steps) > 1:
         for at in range(len(steps)):
@@ -78,5 +78,5 @@ def _less(kind: str, key: str, value: Value) -> Iterator[Value]:
 
 
 def _half(ns: int) -> int:
-    """Half as long, in tens of ms: round figures read better."""
+    """Return half of a time, in tens of ms, as round figures read better."""
     return ns // 2 // (10 * MS) * 10 * MS

@@ -1,1 +1,1 @@
-"""From a drill file to a ``Drill``: schema, load, checks."""
+"""Drills: schema, loading and checks, from a drill file to a ``Drill``."""

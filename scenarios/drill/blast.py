@@ -1,4 +1,4 @@
-"""The blast radius of a planned fault: how each flow stands to it. Pure."""
+"""Blast radius of a planned fault: the relation of each flow to it. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hpn.traffic.flows.flow import FlowSpec
 
 
 def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowSpec]) -> tuple[int, ...]:
-    """Ids of flows that may cross a link above the ToRs which faults of one instant hit.
+    """Return the ids of flows that may cross a link above the ToRs, hit by faults of one instant.
 
-    A link above a ToR is crossed by what leaves or enters that ToR's rack upwards, one above an Agg by what leaves or
-    enters its pod. Flows between NICs on the same ToRs stay below.
+    Flows that leave or enter a rack upwards cross links above its ToR. Flows that leave or enter a pod cross links
+    above its Aggs. Flows between NICs on the same ToRs stay below.
     """
     links = [link for fault in faults for link in fault.links_hit(fabric)]
     tors = {link.lower.node for link in links if link.kind is LinkKind.FABRIC}
@@ -34,7 +34,7 @@ def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowS
 def relations(
     fabric: Fabric, faults: Sequence[Fault], flows: Sequence[FlowSpec], absent: tuple[int, ...] = ()
 ) -> Mapping[int, Relation]:
-    """Flow id to its relation to faults of one instant; ``absent`` are flows that are not there.
+    """Return the relation of each flow id to faults of one instant; ``absent`` are inactive flows.
 
     InputError when a target is not in ``fabric``.
     """

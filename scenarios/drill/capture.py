@@ -1,4 +1,4 @@
-"""Which links a drill captures, and when: around each edge of its faults. Pure."""
+"""Links that a drill captures, and the times: around each edge of its faults. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hpn.testbed.fabric.model import Fabric, Link
 from hpn.testbed.files.units import format_duration, format_size
 
 MOST_LINKS = 64
-"""A packet socket each, and Python for each packet."""
+"""Maximum number of links: each costs a packet socket, and Python code for each packet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """What a drill asks to be captured; ``parts`` are links, NICs and nodes, none of them: what its faults hit."""
+    """Capture settings of a drill; ``parts`` are links, NICs and nodes, or empty for the parts that its faults hit."""
 
     parts: tuple[str, ...]
     before_ns: int
@@ -26,7 +26,7 @@ class Captures:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """Description as text."""
         what = ", ".join(self.parts) or "the links that faults hit"
         times = f"from {format_duration(self.before_ns)} before to {format_duration(self.after_ns)} after each edge"
         return f"{what}, {times}, {format_size(self.snap_bytes)} of a packet"
@@ -34,7 +34,7 @@ class Captures:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time of capturing, relative to the start of traffic; ``name`` says which edge it is for."""
+    """Capture window relative to the start of traffic; ``name`` contains its edge."""
 
     name: str
     start_ns: int
@@ -42,14 +42,14 @@ class Window:
 
 
 def links_of(captures: Captures, fabric: Fabric, faults: Iterable[PlannedFault]) -> list[Link]:
-    """The links to capture, each once. InputError when a part is not in the fabric."""
+    """Return the links to capture, each once. InputError when a part is not in the fabric."""
     if captures.parts:
         return fabric.links_of_all(captures.parts)
     return list(dict.fromkeys(link for planned in faults for link in planned.fault.links_hit(fabric)))
 
 
 def windows_of(captures: Captures, faults: Iterable[PlannedFault], end_ns: int) -> list[Window]:
-    """When to capture: around every edge, times that overlap joined to one, none after ``end_ns``."""
+    """Return the windows around every edge; overlapping ones are joined and none goes beyond ``end_ns``."""
     found: list[Window] = []
     for moment in moments(faults):
         start_ns = max(moment.at_ns - captures.before_ns, 0)
@@ -62,7 +62,7 @@ def windows_of(captures: Captures, faults: Iterable[PlannedFault], end_ns: int) 
 
 
 def problem(captures: Captures, fabric: Fabric, faults: Sequence[PlannedFault]) -> tuple[str, str]:
-    """The key that is wrong and why, with the way out; ('', '') when nothing is."""
+    """Return the wrong key and the problem with its solution, or ('', '') if there is none."""
     if not faults:
         return "", " has no edge to capture around: the timeline has no faults; remove it, or see hpn capture"
     try:

@@ -1,4 +1,4 @@
-"""The drills that come with the product, and finding one by name or path."""
+"""Drills that come with hpn, and lookup by name or path."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ LIBRARY = Path(__file__).parent.parent / "library"
 
 
 def names() -> list[str]:
-    """The names of the library's drills, in order."""
+    """Return the names of the library's drills, in order."""
     return sorted(path.stem for path in LIBRARY.glob("*.yaml"))
 
 
 def ls() -> list[Drill]:
-    """Every drill of the library, read and checked."""
+    """Return every drill of the library, read and checked."""
     return [load_drill(LIBRARY / f"{name}.yaml") for name in names()]
 
 
 def find(name: str) -> Path:
-    """The file of a library drill, or the path given. InputError with near names when there is no such drill."""
+    """Return the file of a library drill, or the given path. InputError with similar names for an unknown drill."""
     if "/" in name or name.endswith((".yaml", ".yml")):
         return Path(name)
     if name in names():
@@ -37,6 +37,6 @@ def find(name: str) -> Path:
 
 
 def load(name: str, topology: FabricSpec | None = None) -> Drill:
-    """The drill of that name or path, on its own fabric or on that topology. InputError with every mistake."""
+    """Return the drill of that name or path, on its own fabric or on ``topology``. InputError with every mistake."""
     file = find(name)
     return load_drill(file) if topology is None else on_fabric(read(file), file.parent, topology)

@@ -1,7 +1,7 @@
-"""What the sections of a drill file mean together: faults that exist and fit in time, expectations that can be judged.
+"""Checks across the sections of a drill file, such as faults that exist and fit in time, expectations that apply.
 
-Every check is one function that notes its mistakes; parts that could not be read are None and skip the checks they
-are needed for.
+Each check is one function that notes its mistakes. Parts that could not be read are None; checks that need them are
+skipped.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ Found = Iterator[tuple[Where, str]]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The sections of a drill file, as far as they could be read; faults and expectations with where they stand."""
+    """Readable sections of a drill file; faults and expectations come with their place in the file."""
 
     fabric: Fabric | None
-    workload: Workload | None  # None for a job too, and for a client that runs alone
+    workload: Workload | None  # None also for a job, and for a client that runs alone
     job: Job | None
     profile: Profile
     timeline: Timeline | None
     faults: Sequence[tuple[PlannedFault, Where]]
     expectations: Sequence[tuple[Expectation, Where]]
     faults_complete: bool  # no fault of the file was refused
-    flows: tuple[FlowSpec, ...]  # empty when they could not be worked out
-    line: Callable[[Where], int]  # of a place in the file
+    flows: tuple[FlowSpec, ...]  # empty when they could not be computed
+    line: Callable[[Where], int]  # line of a place in the file
     sample: Sampling | None
     captures: Captures | None
-    client: bool  # whether one is named; not beside a job that could not be read
-    soft_roce: bool  # whether every NIC has an RDMA device, for the topology or the client
+    client: bool  # True if one is named; not alongside a job that could not be read
+    soft_roce: bool  # True if every NIC has an RDMA device, for the topology or the client
 
 
 def check_drill(mistakes: Mistakes, parts: Parts) -> None:
-    """Note everything that is wrong between the sections."""
+    """Note every mistake across sections."""
     for check in _CHECKS:
         for where, text in check(parts):
-            written = where[0] in mistakes.document.data  # a section left out is right by itself: blame the fabric
+            written = where[0] in mistakes.document.data  # an omitted section has valid defaults, so blame the fabric
             mistakes.add(where if written else ("topology",), text)
     if not mistakes and parts.fabric is not None and parts.flows and parts.faults:
         steps = course(parts.fabric, [planned for planned, _ in parts.faults], parts.flows)
@@ -143,7 +143,7 @@ def _timing(parts: Parts) -> Found:
 
 
 def _steps(parts: Parts) -> Found:
-    """A fault of several steps must not be repaired before its last."""
+    """Yield faults of several steps that are repaired before their last step."""
     for planned, where in parts.faults:
         if planned.for_ns is None:
             continue
@@ -159,7 +159,7 @@ def _steps(parts: Parts) -> Found:
 
 
 def _overlaps(parts: Parts) -> Found:
-    """Faults that contradict each other at one time and place; others may overlap."""
+    """Yield faults that contradict each other at one time and place; others may overlap."""
     if parts.fabric is None:
         return
     held: list[tuple[PlannedFault, Where]] = []
@@ -187,7 +187,7 @@ def _path_mtu(parts: Parts) -> Found:
     section, traffic = ("workload", parts.workload) if parts.job is None else ("job", parts.job)
     if parts.fabric is None or traffic is None:
         return
-    more = 0 if parts.job is None else JOB_HEADERS  # than a stream's packet of that path MTU
+    more = 0 if parts.job is None else JOB_HEADERS  # extra headers compared with a stream's packet of that path MTU
     needed = mtu_needed(traffic.path_mtu) + more
     if parts.fabric.spec.mtu < needed:
         smaller = [size for size in PATH_MTUS if mtu_needed(size) + more <= parts.fabric.spec.mtu]
@@ -202,9 +202,12 @@ def _soft_roce(parts: Parts) -> Found:
 
 
 def _traffic(parts: Parts) -> Found:
-    """What a job is asked that only streams can tell, and the other way round; no fault replaces a host of a job."""
+    """Yield expectations and faults that do not apply to the traffic: streams, job or client.
+
+    No fault replaces a host of a job.
+    """
     if parts.job is None and parts.workload is None and not parts.client:
-        return  # a job that could not be read
+        return  # the job could not be read
     told, runs, ways_out = _told_by(parts)
     for expectation, where in parts.expectations:
         wanted = expectation.metric.needs.traffic
@@ -222,7 +225,10 @@ def _traffic(parts: Parts) -> Found:
 
 
 def _whose_problem(expectation: Expectation, parts: Parts) -> str:
-    """Whose iterations are meant is said where two have them, and only what runs can be meant; '' when all is well."""
+    """Return the problem with ``whose`` of an expectation, or ''.
+
+    It is required if both a job and a client run, and must name one that runs.
+    """
     if expectation.metric.needs.traffic is not Traffic.RANKS:
         return ""
     runs = {Whose.JOB: parts.job is not None, Whose.CLIENT: parts.client}
@@ -236,7 +242,7 @@ def _whose_problem(expectation: Expectation, parts: Parts) -> str:
 
 
 def _told_by(parts: Parts) -> tuple[set[Traffic], str, Mapping[Traffic, str]]:
-    """What runs, whose metrics that allows, and what to write for others."""
+    """Return whose metrics are available, the traffic that runs, and what to write to get others."""
     instead = {Traffic.STREAMS: "workload:", Traffic.JOB: "job:", Traffic.RANKS: "job:, or workload.client"}
     if parts.job is not None:
         return {Traffic.JOB, Traffic.RANKS}, "a job and a client" if parts.client else "a job", instead
@@ -249,7 +255,7 @@ def _told_by(parts: Parts) -> tuple[set[Traffic], str, Mapping[Traffic, str]]:
 
 
 def _spares(parts: Parts) -> Found:
-    """A job takes only spare hosts that there are."""
+    """Yield a mistake if the job needs more spare hosts than the fabric has."""
     policy = parts.job.restart if parts.job is not None else None
     if parts.fabric is None or policy is None:
         return
@@ -301,7 +307,7 @@ def _is_about_a_fault(expectation: Expectation) -> bool:
 
 
 def _too_short(chosen: Sequence[PlannedFault], needed_ns: int, time: str) -> str:
-    """Which fault is repaired, or whose host is replaced, before ``time``, which takes ``needed_ns``; '' for none."""
+    """Return the fault whose repair or host replacement comes before ``time``, which takes ``needed_ns``, or ''."""
     short = [planned for planned in chosen if planned.for_ns is not None and planned.for_ns < needed_ns]
     replaced = [(planned, planned.fault.replacement) for planned in chosen]
     short += [planned for planned, by in replaced if by is not None and by.after_ns < needed_ns]

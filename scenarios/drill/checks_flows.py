@@ -1,4 +1,4 @@
-"""Whether there are flows for every takeover and every expectation; for a drill that is right otherwise. Pure."""
+"""Check that flows exist for every takeover and every expectation of an otherwise valid drill. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Found = Iterator[tuple[Where, str]]
 
 
 def busy_problems(steps: Sequence[Step], faults: Sequence[tuple[PlannedFault, Where]]) -> Found:
-    """Faults whose host carries no queue pair when its spare takes over."""
+    """Yield faults whose host has no queue pair when its spare takes over."""
     where_of = {planned.id: (planned, where) for planned, where in faults}
     for step in steps:
         busy = {host for flow in step.change.closes for host in ends(flow)}
@@ -37,7 +37,7 @@ def busy_problems(steps: Sequence[Step], faults: Sequence[tuple[PlannedFault, Wh
 def flow_problems(
     steps: Sequence[Step], expectations: Sequence[tuple[Expectation, Where]], flows: Sequence[FlowSpec]
 ) -> Found:
-    """Expectations of flows that choose none; each with what to write instead."""
+    """Yield expectations of flows that match no flow, each with what to write instead."""
     for expectation, where in expectations:
         if not expectation.metric.by_flow or _chooses_any(expectation, steps, flows):
             continue
@@ -47,14 +47,14 @@ def flow_problems(
 
 
 def _chooses_any(expectation: Expectation, steps: Sequence[Step], flows: Sequence[FlowSpec]) -> bool:
-    """Whether any flow of its scope stands to the faults as it wants."""
+    """Return True if any flow of the expectation's scope has the expected relation to the faults."""
     inside = {flow.id for flow in flows if may_have(expectation.scope, flow)}
     scoped = [(step.moment, {flow: how for flow, how in step.relations.items() if flow in inside}) for step in steps]
     return _is_about_any(expectation, scoped)
 
 
 def _is_about_any(expectation: Expectation, stands: Sequence[tuple[Moment, Mapping[int, Relation]]]) -> bool:
-    """Whether the expectation is about any flow; ``stands``: how the flows stand to each moment, by flow id."""
+    """Return True if the expectation matches any flow; ``stands``: relations by flow id at each moment."""
     chosen = [at for at, (moment, _) in enumerate(stands) if _is_about(expectation, moment)]
     wanted = RELATIONS[expectation.flows]
     if expectation.flows is not Flows.OTHERS:
@@ -70,7 +70,7 @@ def _is_about(expectation: Expectation, moment: Moment) -> bool:
 
 def _nobody_there(expectation: Expectation) -> str:
     where = ", ".join(expectation.scope.words)
-    if expectation.flows is Flows.ALL:  # its flows are closed by then, or have not begun
+    if expectation.flows is Flows.ALL:  # its flows are closed by then or have not started
         return f"no flow of {where} is there at such an edge; write another part or edge"
     return f"no {expectation.flows} flow in {where}; write another part, or flows: all"
 

@@ -1,4 +1,4 @@
-"""Whether what a drill wants to know of ports can be sampled on its fabric; ``scenarios.drill.checks`` asks."""
+"""Check that ports can be sampled on a drill's fabric as it requires; called by ``scenarios.drill.checks``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.units import format_duration
 
 MOST_READINGS = 4_000_000
-"""Of all ports in one run: 190 MB of memory."""
+"""Maximum number of readings of all ports in one run: 190 MB of memory."""
 
 _MS = 10**6
 
 
 def expectation_problem(expectation: Expectation, fabric: Fabric, sample: Sampling | None) -> str:
-    """Why an expectation of ports can never be judged, with the way out; '' when it can, or is of something else."""
+    """Return why an expectation of ports can never be judged, with the solution, or '' if it can."""
     if not expectation.metric.needs.samples:
         return ""
     if sample is None:
@@ -25,7 +25,7 @@ def expectation_problem(expectation: Expectation, fabric: Fabric, sample: Sampli
 
 
 def period_problem(fabric: Fabric, sample: Sampling, end_ns: int) -> str:
-    """Why so many readings are too many, with the way out; '' when they are not."""
+    """Return why there are too many readings, with the solution, or ''."""
     ports = len(watched(fabric, sample.ports))
     readings = ports * (end_ns // sample.period_ns + 1)
     if readings <= MOST_READINGS:

@@ -1,4 +1,4 @@
-"""Whether the parts of a fabric that an expectation names are there and carry traffic. Pure."""
+"""Check that the parts of a fabric that an expectation names exist and carry traffic. Pure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hpn.traffic.flows.flow import FlowSpec
 
 
 def may_have(scope: Scope, flow: FlowSpec) -> bool:
-    """Whether a flow can come to be in a scope; which plane it takes is not known ahead."""
+    """Return True if a flow can be in a scope; its plane is not known in advance."""
     return replace(scope, planes=()).has_flow(flow.src_nic, flow.dst_nic, None)
 
 
 def scope_problem(
     fabric: Fabric, flows: Sequence[FlowSpec], has_faults: bool, expectation: Expectation
 ) -> tuple[str, str]:
-    """The key that is wrong and why, with the way out; two empty texts when nothing is.
+    """Return the wrong key and the problem with its solution, or two empty texts.
 
-    ``flows`` may be empty because they could not be worked out.
+    ``flows`` may be empty because they could not be computed.
     """
     scope, many = expectation.scope, expectation.metric.shape is Shape.PARTS
     for key, problem in _unknown(fabric, scope):
@@ -40,7 +40,7 @@ def scope_problem(
 
 
 def _idle_part(flows: Sequence[FlowSpec], scope: Scope) -> tuple[str, str]:
-    """The first part by itself that carries no traffic."""
+    """Return the first part that carries no traffic, each checked alone."""
     for key, part in _parts(scope):
         if not any(part.touches(flow.src_nic, flow.dst_nic, None) for flow in flows):
             return f"{key}s", f"names {part.words[0]}, which carries no traffic; write another"
@@ -48,7 +48,7 @@ def _idle_part(flows: Sequence[FlowSpec], scope: Scope) -> tuple[str, str]:
 
 
 def _idle(flows: Sequence[FlowSpec], scope: Scope) -> tuple[str, str]:
-    """The key that leaves no flow in the scope."""
+    """Return the key that leaves no flow in the scope."""
     if any(may_have(scope, flow) for flow in flows):
         return "", ""
     if scope.peer and any(may_have(replace(scope, peer=""), flow) for flow in flows):
@@ -59,7 +59,7 @@ def _idle(flows: Sequence[FlowSpec], scope: Scope) -> tuple[str, str]:
 
 
 def _parts(scope: Scope) -> Iterator[tuple[str, Scope]]:
-    """Every single part that is about NICs."""
+    """Yield every single part that concerns NICs."""
     yield from (("rail", Scope(rails=(rail,))) for rail in scope.rails)
     yield from (("nic", Scope(nics=(nic,))) for nic in scope.nics)
     yield from (("host", Scope(hosts=(host,))) for host in scope.hosts)

@@ -1,4 +1,4 @@
-"""What of hpn cannot run where every NIC has an RDMA device: what receives at the port that the driver has. Pure."""
+"""Check for traffic of hpn that cannot run with RDMA devices: it receives at the port of their driver. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hpn.traffic.flows.flow import ROCE_PORT
 
 
 def port_problem(*, job: bool, streams: bool, client: bool) -> Iterator[tuple[Where, str]]:
-    """Where a drill on such a topology says what cannot be, and what to do; nothing where a client is alone.
+    """Yield the place and problem of traffic that such a topology does not allow; nothing for a client alone.
 
-    ``client``: whether there is one, which is why there are devices or does no harm.
+    ``client``: True if the drill has a client, which needs the devices or is compatible with them.
     """
     if not job and not streams:
         return

@@ -1,4 +1,4 @@
-"""Whether transfers fit the time they have, and what can be expected of flows that pause between them. Pure."""
+"""Check that transfers fit their time, and which expectations apply to flows that pause between them. Pure."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from hpn.traffic.streams.qp import RetryPolicy
 Found = Iterator[tuple[Where, str]]
 
 LEAST_PAUSE_NS = 25_000_000
-"""A sender on a slow kernel looks at its schedule every 20 ms, and must see that there is a pause."""
+"""Minimum pause: a sender on a slow kernel looks at its schedule every 20 ms and must see the pause."""
 
 _TO_BE_HEARD_NS = 100_000_000
-"""From a packet that is due to its acknowledgement at most, queues and delayed acknowledgements included."""
+"""Maximum time from a packet's due time to its acknowledgement, with queues and delayed acknowledgements."""
 
 _MS = 1_000_000
 
 
 def workload_problems(workload: Workload, timeline: Timeline | None, flows: Sequence[FlowSpec]) -> Found:
-    """What is wrong with transfers by themselves; ``flows`` of the workload."""
+    """Yield mistakes of the transfers themselves; ``flows`` are those of the workload."""
     if not PATTERNS[workload.pattern].timed:
         timed = " or ".join(pattern.name for pattern in PATTERNS.values() if pattern.timed)
         for key, given in (("size", workload.size_bytes), ("every", workload.every_ns)):
@@ -41,7 +41,10 @@ def workload_problems(workload: Workload, timeline: Timeline | None, flows: Sequ
 
 
 def _plan_problems(timed: Sequence[FlowSpec], timeline: Timeline | None) -> Found:
-    """Too little time between transfers, so much that a queue pair dies in it, or too few before the first fault."""
+    """Yield mistakes of timing.
+
+    The pause is too short, or so long that a queue pair fails in it, or the first fault comes after too few transfers.
+    """
     if not timed:
         return
     tight = min(timed, key=lambda flow: flow.pause_ns)
@@ -69,7 +72,7 @@ def _every_ns(flow: FlowSpec) -> int:
 
 
 def _patient(flow: FlowSpec) -> str:
-    """The way out: a timeout that lives through the pause."""
+    """Return the solution: a timeout that is longer than the pause."""
     enough = (n for n in range(flow.ib_timeout, 32) if _lives(RetryPolicy(n, flow.retry_count), flow.pause_ns))
     return f"write ib_timeout: {next(enough, 31)} or more, or a shorter every"
 
@@ -84,7 +87,7 @@ def expectation_problems(
     faults: Sequence[PlannedFault],
     end_ns: int,
 ) -> Found:
-    """Expectations that flows which pause, or which do not, cannot answer."""
+    """Yield expectations that do not apply to flows with pauses, or to flows without."""
     timed = [flow for flow in flows if flow.transfers is not None]
     every_ns = max((_every_ns(flow) for flow in timed), default=0)
     sending_ns = max((flow.sending_ns for flow in timed), default=0)
@@ -116,7 +119,7 @@ def _problem(expectation: Expectation, every_ns: int, faults: Sequence[PlannedFa
 
 
 def _shortest_window_ns(expectation: Expectation, faults: Sequence[PlannedFault], end_ns: int) -> int | None:
-    """From an edge that the expectation is about to the next edge or the end."""
+    """Return the shortest time from an edge of the expectation to the next edge or the end."""
     due = moments(faults)
     ends_ns = [*(moment.at_ns for moment in due[1:]), end_ns]
     return min(
@@ -131,5 +134,5 @@ def _shortest_window_ns(expectation: Expectation, faults: Sequence[PlannedFault]
 
 
 def _up(ns: int) -> str:
-    """In whole milliseconds, rounded up."""
+    """Return whole milliseconds, rounded up, as text."""
     return format_duration(-(-ns // _MS) * _MS)

@@ -1,4 +1,4 @@
-"""Reads a drill's ``workload.client``: which client runs on the hosts, and where its ranks are."""
+"""Reader of a drill's ``workload.client``: the client that runs on the hosts, and the places of its ranks."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ WHERE = ("workload", "client")
 
 
 def has_client(mistakes: Mistakes) -> bool:
-    """Whether the document names a client, rightly or not."""
+    """Return True if the document names a client, valid or not."""
     data = mistakes.document.data.get("workload")
     return isinstance(data, dict) and "client" in data
 
 
 def is_alone(mistakes: Mistakes) -> bool:
-    """Whether the client is all that the workload has: no streams run then, and a job may run beside it."""
+    """Return True if the workload has nothing but the client: then no streams run, and a job may run alongside it."""
     data = mistakes.document.data.get("workload")
     return isinstance(data, dict) and set(data) == {"client"}
 
 
 def client_of(mistakes: Mistakes, fabric: Fabric | None, base: Path) -> Client | None:
-    """The client of a document, in folder ``base``, for a fabric; None when it has none, or one that is not right."""
+    """Return the client of a document in folder ``base`` for a fabric; None if there is none or it is invalid."""
     data = mistakes.document.data.get("workload")
     given = data.get("client") if isinstance(data, dict) else None
     if given is None and has_client(mistakes):

@@ -1,4 +1,4 @@
-"""The course of a drill: which flows are there at each moment of its faults, and how each stands to them. Pure."""
+"""Fault schedule of a drill: active flows at each moment of its faults and their relation to them. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from hpn.traffic.flows.flow import FlowSpec
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One moment."""
+    """One moment of the schedule."""
 
     moment: Moment
-    change: Change  # by the spares that take over now
-    relations: Mapping[int, Relation]  # by flow id, once they have
+    change: Change  # caused by the spares that take over now
+    relations: Mapping[int, Relation]  # by flow id, after the change
 
 
 def course(fabric: Fabric, faults: Iterable[PlannedFault], flows: Sequence[FlowSpec]) -> tuple[Step, ...]:
-    """Every moment in order of time; ``flows`` are those of the workload with their stand-ins.
+    """Return every moment in order of time; ``flows`` are those of the workload with their replacement flows.
 
     InputError when a target is not in ``fabric``.
     """

@@ -1,4 +1,4 @@
-"""A drill in words, as ``hpn drill show`` prints it. Pure."""
+"""Description of a drill as text, as ``hpn drill show`` prints it. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hpn.traffic.jobengine.rehash import RehashPolicy
 
 
 def describe(drill: Drill) -> list[str]:
-    """Lines of text: what it is, the fabric, the traffic, the timeline, what is expected."""
+    """Return lines of text: summary, fabric, traffic, timeline, expectations."""
     fabric = build(drill.topology)
     lines = [f"{drill.name}: {drill.summary}", f"file: {drill.source}", ""]
     lines += [*drill.description.splitlines(), ""] if drill.description else []
@@ -40,7 +40,7 @@ def describe(drill: Drill) -> list[str]:
 
 
 def put_elsewhere(drill: Drill) -> tuple[str, ...]:
-    """What became of the drill on a fabric that is not its own, line by line; nothing on its own."""
+    """Return the adaptations of a drill to a fabric that is not its own, as lines; empty on its own fabric."""
     other = drill.other_fabric
     if other is None:
         return ()
@@ -56,7 +56,7 @@ def _fabric(fabric: Fabric) -> str:
 
 
 def traffic_in_words(drill: Drill, fabric: Fabric) -> list[str]:
-    """What runs: job, client and streams, line by line."""
+    """Return the traffic as lines: job, client and streams."""
     client = [] if drill.client is None else _client(drill.client, fabric)
     if drill.job is not None:
         return [*_job(drill.job, fabric), *client]
@@ -125,7 +125,7 @@ def _restart(policy: RestartPolicy | None) -> Iterator[str]:
 
 
 def _work(work: Work) -> str:
-    """What the ranks do, by the fields that are not as they are unless said."""
+    """Return the work of the ranks as text, with the fields that differ from their defaults."""
     said = [
         _field(field.name, getattr(work, field.name))
         for field in fields(work)
@@ -135,7 +135,7 @@ def _work(work: Work) -> str:
 
 
 def _field(name: str, value: object) -> str:
-    """A field and its value, in the unit that its name ends with: 'compute 120 ms', 'data_size 2 MB'."""
+    """Return a field and its value in the unit of its name: 'compute 120 ms', 'data_size 2 MB'."""
     if isinstance(value, int) and name.endswith("_ns"):
         return f"{name.removesuffix('_ns')} {format_duration(value)}"
     if isinstance(value, int) and name.endswith("_bytes"):
@@ -145,12 +145,12 @@ def _field(name: str, value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value in words; of many only their number."""
+    """Return a value as text, or the number of values if there are many."""
     return f"{len(value)} of them" if isinstance(value, tuple) and len(value) > 1 else str(value)
 
 
 def _transfers(flows: Sequence[FlowSpec]) -> Iterator[str]:
-    """Each plan of transfers once: their size in whole packets, how long they take, how often they come."""
+    """Yield each distinct plan of transfers: size in whole packets, duration and period."""
     plans = {(flow.transfers, flow.sending_ns, flow.path_mtu) for flow in flows}
     for plan, sending_ns, path_mtu in sorted(plans, key=lambda found: found[1]):
         if plan is not None:
@@ -165,7 +165,7 @@ def _sample(sample: Sampling) -> str:
 
 
 def fault_in_words(fault: Fault) -> str:
-    """The fault with its target and parameters: 'link-delay p0.s0.h0.r0.0 (by 5 ms, carrier stays)'."""
+    """Return a fault with its target and parameters: 'link-delay p0.s0.h0.r0.0 (by 5 ms, carrier stays)'."""
     words = [f"{p.key} {_value(p, getattr(fault, name))}" for name, p in parameters(type(fault)).items()]
     if fault.TELLS is not Told.CARRIER:
         words.append("carrier stays")
@@ -176,7 +176,7 @@ _NAMES = {"tor": "ToR", "agg": "Agg", "nic": "NIC", "bgp": "BGP", "lacp": "LACP"
 
 
 def fault_named(planned: PlannedFault) -> str:
-    """A planned fault as a sentence begins with it: 'ToR crash of p0.s0.t0.0 for 2 s'."""
+    """Return the start of a sentence for a planned fault: 'ToR crash of p0.s0.t0.0 for 2 s'."""
     fault = planned.fault
     kind = " ".join(_NAMES.get(word, word) for word in fault.KIND.split("-"))
     of = f" of {fault.target}" if fault.target else ""

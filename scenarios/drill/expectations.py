@@ -1,4 +1,4 @@
-"""Reads what a drill expects: each entry under ``expect`` in the shape in which its metric is written."""
+"""Reader of a drill's expectations: each entry under ``expect`` in the form of its metric."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Found = list[tuple[Expectation, Where]]
 
 
 def expectations_of(mistakes: Mistakes) -> Found:
-    """Every expectation under ``expect`` that is right by itself, with the place of its limit; the others are noted."""
+    """Return every valid expectation under ``expect`` with the place of its limit; mistakes are noted."""
     entries = mistakes.document.data.get("expect")
     found: Found = []
     for at, entry in enumerate(entries if isinstance(entries, list) else []):
@@ -94,7 +94,7 @@ def _whose(given: str | None) -> Whose | None:
 
 
 def _scope(values: Mapping[str, object]) -> Scope:
-    """The scope that ``plane``, ``rail``, ``nic`` and ``peer`` of an expectation set."""
+    """Return the scope from ``plane``, ``rail``, ``nic`` and ``peer`` of an expectation."""
     plane, rail, nic, peer = (values.get(key) for key in ("plane", "rail", "nic", "peer"))
     return Scope(
         planes=(plane,) if isinstance(plane, int) else (),
@@ -105,7 +105,7 @@ def _scope(values: Mapping[str, object]) -> Scope:
 
 
 def _untouched(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
-    """Parts of the fabric that feel nothing."""
+    """Read an expectation of unaffected parts of the fabric."""
     section = mistakes.check(UntouchedExpectation, given, where)
     if section is None:
         return []
@@ -120,7 +120,7 @@ def _untouched(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -
 
 
 def _order(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
-    """Events that follow each other."""
+    """Read an expectation of the order of events."""
     section = mistakes.check(OrderExpectation, given, where)
     if section is None:
         return []
@@ -146,4 +146,4 @@ _READ: Mapping[Shape, Callable[[Mistakes, Where, Metric, Plain], Found]] = {
     Shape.PARTS: _untouched,
     Shape.EVENTS: _order,
 }
-"""What reads the shape in which a metric is written; notes mistakes and gives nothing when it is not right."""
+"""Reader for each form of a metric; it notes mistakes and returns nothing for an invalid entry."""

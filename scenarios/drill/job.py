@@ -1,6 +1,6 @@
-"""A drill's job: what its ranks do in every iteration, and the queue pairs they do it over. PURE, without numpy.
+"""Job of a drill: the work of its ranks in every iteration, and the queue pairs that carry it. PURE, without numpy.
 
-Changes when a drill can say something more of its job. What a job is, is in ``traffic.job``.
+Changes when a drill's job gets another setting. Jobs themselves are defined in ``traffic.job``.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from hpn.traffic.transport.timers import RETRY_TIMERS
 from hpn.traffic.transport.work import Recovery, Transport
 
 MAX_QUEUE_PAIRS = 8
-"""Of a connection."""
+"""Maximum number of queue pairs of a connection."""
 JOB_HEADERS = RETH_BYTES + IMMEDIATE_BYTES
-"""What a message's only packet has beyond a stream's: an address, and an immediate."""
+"""Extra bytes of a single-packet message compared with a stream's packet: an address and an immediate."""
 _ACK_PACKETS = 16
 _ACK_DELAY_NS = 2_000_000
 
@@ -50,7 +50,7 @@ Work = CollectiveWork | Training | MessageWork | TraceWork | ChakraWork
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Checkpoints beside the job: every host writes so much every so often, to these hosts in turn."""
+    """Checkpoints alongside the job: every host writes ``size_bytes`` every ``every_ns`` to these hosts in turn."""
 
     size_bytes: int
     every_ns: int
@@ -59,21 +59,22 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What runs in a drill in the place of streams: ``work``, iteration after iteration.
+    """Job of a drill, which replaces streams: ``work``, iteration after iteration.
 
-    ``real_sizes``: sizes are those of the real network, and the lab's are a ``scale``-th of them, as its rates are.
+    ``real_sizes``: True if sizes are those of the real network. The lab divides them by its ``scale``, as it does its
+    rates.
     """
 
     work: Work
     checkpoints: Saving | None = None
     real_sizes: bool = False
-    hosts: int | None = None  # None: all that are active
-    gpus: int | None = None  # of each host; None: all
-    segments: int | None = None  # that they are spread over; None: as the order has it
-    order: str = "contiguous"  # of hosts: traffic.job.placement.ORDERS
-    seed: int | None = None  # of what is drawn; None: the fabric's
-    queue_pairs: int = 1  # of a connection
-    choice: str = "fewest-bytes"  # of the queue pair for a message
+    hosts: int | None = None  # None: all active hosts
+    gpus: int | None = None  # per host; None: all
+    segments: int | None = None  # number to spread them over; None: as the order gives
+    order: str = "contiguous"  # order of hosts: traffic.job.placement.ORDERS
+    seed: int | None = None  # seed of random choices; None: the fabric's
+    queue_pairs: int = 1  # per connection
+    choice: str = "fewest-bytes"  # choice of the queue pair for a message
     split: bool = False
     source_ports: str = "disjoint"
     path_mtu: int = 4096
@@ -84,32 +85,32 @@ class Job:
     window_packets: int = 256
     congestion: Parameters = LINE_RATE.values
     congestion_name: str = LINE_RATE.name
-    stretch: float | None = None  # congestion control's times, against real ones; None: as much as rates are slower
+    stretch: float | None = None  # factor on congestion control's times; None: the factor by which rates are slower
     nvlink_bps: float = NVLINK_BPS
     tick_ns: int = 500_000
     port_failover: bool = False
-    port_recovery: bool = False  # queue pairs that failed over return
-    restart: RestartPolicy | None = None  # None: dead is dead
+    port_recovery: bool = False  # queue pairs revert after a failover
+    restart: RestartPolicy | None = None  # None: no restart after a failure
     rehash: RehashPolicy | None = None  # None: queue pairs stay on their paths
-    spray: int = 1  # source ports that a queue pair's packets take in turn
-    reorder_packets: int = 0  # that may overtake one before it counts as missing; with spray only
-    samples: int = 0  # that an iteration trains on; 0: not said
-    slower: int = 1  # a slow kernel gets a so-many-th of the rates and of the sizes
+    spray: int = 1  # number of source ports that a queue pair's packets use in turn
+    reorder_packets: int = 0  # packets that may overtake one before it counts as missing; with spray only
+    samples: int = 0  # per iteration of training; 0: unknown
+    slower: int = 1  # divisor of rates and sizes for a slow kernel
 
     def slowed(self, times: int) -> Job:
-        """Return the job for a kernel on which packets cost ``times`` as much: as long, with as much fewer bytes."""
+        """Return the job for a kernel with ``times`` the cost per packet: same duration, bytes divided by ``times``."""
         if times <= 1:
             return self
         return replace(self, slower=self.slower * times, tick_ns=min(self.tick_ns * times, 20_000_000))
 
     @property
     def controls_queues(self) -> bool:
-        """Whether its question is what queues do."""
+        """True if the job has congestion control, so that it measures queues."""
         return self.congestion != LINE_RATE.values
 
     @property
     def transport(self) -> Transport:
-        """How its queue pairs are connected."""
+        """Transport of the job's queue pairs."""
         return Transport(
             path_mtu=self.path_mtu,
             recovery=Recovery(self.recovery),
@@ -122,7 +123,7 @@ class Job:
 
 
 def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
-    """How its queue pairs are connected, for the manifest; parameters as for real links, and their scale."""
+    """Return the transport settings for the manifest: parameters for real links, and their scale."""
     timer, scale, second = job.transport.timer, _scale(job, fabric), fabric.spec.second_class
     parameters = {f"congestion {key}": value for key, value in asdict(job.congestion).items() if value is not None}
     return {
@@ -161,7 +162,7 @@ def _told_rehash(policy: RehashPolicy | None) -> dict[str, float]:
 
 
 def plan_of(job: Job, fabric: Fabric) -> JobPlan:
-    """The job on a fabric. InputError when it does not fit."""
+    """Return the plan of the job on a fabric. InputError when it does not fit."""
     laid_out = _laid_out(job, fabric)
     queue_pairs = tuple(_queue_pairs(job, laid_out, fabric))
     _check_timer(job, queue_pairs)
@@ -195,21 +196,21 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
 
 
 def _scale(job: Job, fabric: Fabric) -> Scale:
-    """What becomes of the parameters of congestion control, which are written for real links."""
+    """Return the scale for parameters of congestion control, which are written for real links."""
     slower = fabric.spec.scale * job.slower
     return Scale(slower, slower if job.stretch is None else job.stretch * job.slower)
 
 
 def _check_timer(job: Job, queue_pairs: Sequence[QueuePair]) -> None:
-    """InputError when a retry timer runs out before any acknowledgement can come: all would be sent again.
+    """Raise InputError when a retry timer expires before any acknowledgement can come: all would be resent.
 
-    Timers are real ones and the lab's links are slower: there 4 KB take longer to a host than the 2 ms that an adapter
-    waits first.
+    Timers are real but the lab's links are slower. There a packet of 4 KB takes longer to a host than the 2 ms that an
+    adapter waits first.
     """
     if not queue_pairs:
         raise InputError("no rank sends anything over the network; take more hosts, or what ranks of two hosts share")
     slowest_pps = min(pair.flow.rate_pps for pair in queue_pairs)
-    round_ns = round(2e9 / slowest_pps) + job.tick_ns  # by one ToR, at least
+    round_ns = round(2e9 / slowest_pps) + job.tick_ns  # through one ToR at least
     timer = job.transport.timer
     wait_ns = timer.wait_ns(0)
     if wait_ns - ack_delay_ns(job) < round_ns:
@@ -224,7 +225,7 @@ def _check_timer(job: Job, queue_pairs: Sequence[QueuePair]) -> None:
 
 @contextmanager
 def _about(key: str) -> Iterator[None]:
-    """Say of an InputError from elsewhere which key of the job it is about."""
+    """Add the job's key to an InputError raised in this context."""
     try:
         yield
     except InputError as error:
@@ -232,12 +233,12 @@ def _about(key: str) -> Iterator[None]:
 
 
 def ack_delay_ns(job: Job) -> int:
-    """How long a receiver keeps an acknowledgement back that nobody asks for."""
+    """Return how long in ns a receiver delays an acknowledgement that no packet requests."""
     return min(_ACK_DELAY_NS, job.transport.timer.wait_ns(0) // 4)
 
 
 def _laid_out(job: Job, fabric: Fabric) -> LaidOut:
-    """The job's programs. Times are the lab's; sizes are too, unless they are the real network's."""
+    """Return the job's programs. Times are the lab's; so are sizes, unless ``real_sizes``."""
     seed = fabric.spec.seed if job.seed is None else job.seed
     places = place(fabric, hosts=job.hosts, rails=job.gpus, segments=job.segments, order=job.order, seed=seed)
     smaller = job.slower * (fabric.spec.scale if job.real_sizes else 1)
@@ -259,7 +260,7 @@ def _laid_out(job: Job, fabric: Fabric) -> LaidOut:
 
 
 def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueuePair]:
-    """Those of every pair of ranks that talk over the network, ``queue_pairs`` for each; then as many for grants."""
+    """Yield ``queue_pairs`` for every pair of ranks that communicate over the network, then as many for grants."""
     nics = {(nic.host, nic.rail): nic for nic in fabric.nics}
     places = laid_out.places
     wanted = dict.fromkeys(
@@ -289,7 +290,7 @@ def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueueP
 
 
 def _granted(wanted: Iterable[tuple[int, int, int]]) -> dict[tuple[int, int], int]:
-    """The pairs of ranks, source and target, and the first of the rails that messages leave by."""
+    """Return the pairs of ranks (source, target) and the first rail that their messages leave by."""
     rails: dict[tuple[int, int], int] = {}
     for source, target, rail in wanted:
         rails.setdefault((source, target), rail)
@@ -297,5 +298,5 @@ def _granted(wanted: Iterable[tuple[int, int, int]]) -> dict[tuple[int, int], in
 
 
 def _pps(job: Job, nic: Nic) -> float:
-    """Packets per second that the fastest port of a NIC carries."""
+    """Return the packets per second of the fastest port of a NIC."""
     return max(link.rate_bps for link in nic.links) / job.slower / (8 * wire_bytes(job.path_mtu))

@@ -1,4 +1,4 @@
-"""What may be written below a drill's ``job:``: its keys, their types, limits and defaults."""
+"""Keys below a drill's ``job:``, with their types, limits and defaults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TRAINING = Training(1)
 _JOB = Job(_COLLECTIVE)
 
 Size = Annotated[int, size("1 B", "2 GiB")]
-Sizes = Annotated[int, size("0 B", "1000 GB")]  # of a real network, perhaps
+Sizes = Annotated[int, size("0 B", "1000 GB")]  # perhaps of a real network
 Plainly = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
 

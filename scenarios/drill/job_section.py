@@ -1,4 +1,4 @@
-"""Reads a drill's ``job:``: what the ranks do, where they are, and how their queue pairs are connected."""
+"""Reader of a drill's ``job:``: the work of its ranks, their places, and the transport of their queue pairs."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.job.training import Straggler, Training
 
 FINDING_NS = 1_000_000_000
-"""Spares: asking all hosts takes half of it, starting elsewhere the rest at most."""
+"""Time to find spares: probing all hosts takes half of it, the new start at most the rest."""
 
 _JOB = Job(CollectiveWork("", 1))
 
 
 def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | None:
-    """The job of a document for a topology; None when it has none, or one that is not right.
+    """Return the job of a document for a topology; None if there is none or it is invalid.
 
-    A trace that it names is looked for below ``base``.
+    The path of a trace is relative to ``base``.
     """
     if "job" not in mistakes.document.data:
         return None
@@ -100,7 +100,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
 
 
 def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> Chosen | None:
-    """The congestion control that is asked for; None when it is not right, or nobody can tell."""
+    """Return the chosen congestion control; None if it is invalid or the topology is unknown."""
     if spec is None:
         return None
     chosen, problems = written(given, spec.nic_port_rate, marker_of(spec))
@@ -172,11 +172,11 @@ _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
     "messages": _messages,
 }
 WORKS = (*_WORKS, "trace")
-"""Keys of a job of which it has one: what its ranks do."""
+"""Keys for the work of the ranks; a job has exactly one of them."""
 
 
 def _is_algorithm(mistakes: Mistakes, where: Where, kind: str, algorithm: str | None) -> bool:
-    """Whether a kind of collective has that algorithm; notes it when not."""
+    """Return True if a kind of collective has that algorithm; else note the mistake."""
     names = [entry.algorithm for entry in COLLECTIVES.values() if entry.kind == kind]
     if algorithm is None or algorithm in names:
         return True

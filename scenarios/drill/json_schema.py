@@ -1,8 +1,8 @@
-"""The shape of a drill file as JSON Schema, for editors: ``hpn drill schema``. Pure.
+"""JSON Schema of a drill file, for editors: ``hpn drill schema``. Pure.
 
-Changes when a section is read by another model. The models themselves are those that a file is held against; here they
-are put together as ``scenarios.drill.load`` does it, section by section. A file that this refuses, the loader refuses
-too; ranges of values with units, and what sections mean together, only the loader checks.
+Changes when another model reads a section. The models are the ones that check a file; here they are combined section by
+section, as in ``scenarios.drill.load``. The loader refuses every file that this schema refuses. Only the loader checks
+ranges of values with units, and rules across sections.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hpn.traffic.client.registry import CLIENTS
 
 
 def drill_schema() -> Schema:
-    """The schema of a drill file, with the faults, metrics, clients, ... that are known now, plug-ins included."""
+    """Return the schema of a drill file with all known faults, metrics, clients and so on, including plug-ins."""
     parts = Parts()
     top = parts.of(DrillFile)
     top["properties"] |= {
@@ -49,7 +49,7 @@ def drill_schema() -> Schema:
 
 
 def _sections(parts: Parts, above: str) -> Schema:
-    """Those right below a path of keys, which ends with its dot."""
+    """Return the sections directly below a path of keys, which ends with a dot."""
     below = {path.removeprefix(above): model for path, model in SECTIONS.items() if path.startswith(above)}
     return {key: parts.of(model) for key, model in below.items() if "." not in key}
 
@@ -60,7 +60,7 @@ def _topology(parts: Parts) -> Schema:
 
 
 def _fault(parts: Parts) -> Schema:
-    """An entry of the timeline: what it takes depends on its kind."""
+    """Return the schema of a timeline entry, which depends on the kind of fault."""
     return _by_word("fault", {kind: parts.of(fault_model(kind)) for kind in FAULTS})
 
 
@@ -69,7 +69,7 @@ def _chosen(parts: Parts, key: str, registry: Mapping[str, type[BaseModel]]) -> 
 
 
 def _by_word(key: str, schemas: Mapping[str, Schema]) -> Schema:
-    """A mapping of which the word under ``key`` says by what schema it goes."""
+    """Return the schema of a mapping in which the value of ``key`` selects the schema."""
     for word, schema in schemas.items():
         schema["properties"][key] = {"const": word}
     rules = [
@@ -80,7 +80,7 @@ def _by_word(key: str, schemas: Mapping[str, Schema]) -> Schema:
 
 
 def _expectation(parts: Parts) -> Schema:
-    """An entry of ``expect``: one metric, and what stands behind it."""
+    """Return the schema of an entry of ``expect``: one metric and its value."""
     of_metrics = {key: _described(_behind(parts, metric), metric.summary) for key, metric in METRICS.items()}
     one = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
     return {"type": "object", "properties": of_metrics, **one}

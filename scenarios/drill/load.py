@@ -1,4 +1,4 @@
-"""From a drill file to a ``Drill``: read, check every section and what they mean together, all mistakes at once."""
+"""Load a ``Drill`` from a file: read it, check each section and rules across them, report all mistakes at once."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ SECOND = 10**9
 
 
 def load_drill(path: str | Path) -> Drill:
-    """The drill in that file. InputError with every mistake as 'file:line: what was wrong; what to write instead'."""
+    """Return the drill in that file. InputError with every mistake as 'file:line: problem; what to write instead'."""
     document = read(path)
     kinds.expect(document, "drill")
     return drill_from(document, Path(path).parent)
 
 
 def drill_from(document: Document, base: Path) -> Drill:
-    """The drill in a document; a topology file it names is looked for below ``base``."""
+    """Return the drill in a document; a topology file that it names is relative to ``base``."""
     mistakes = Mistakes(document)
     top = mistakes.check(DrillFile, document.data)
     spec, fabric = _topology(mistakes, base)
@@ -121,7 +121,7 @@ def _workload(mistakes: Mistakes) -> Workload | None:
 
 
 def _sample(mistakes: Mistakes) -> Sampling | None:
-    """What is to be sampled; something also when the section is wrong, as whoever wrote it wants samples."""
+    """Return the sampling settings; a default if the section is invalid, as the drill needs samples anyway."""
     if "sample" not in mistakes.document.data:
         return None
     data = mistakes.document.section("sample")
@@ -144,7 +144,7 @@ def _flows(
     fabric: Fabric | None,
     faults: list[tuple[PlannedFault, Where]],
 ) -> tuple[FlowSpec, ...]:
-    """The flows of the workload and their stand-ins; none when something is wrong with it, the fabric or a spare."""
+    """Return the flows of the workload with replacement flows; empty if these, the fabric or a spare is invalid."""
     if fabric is None or workload is None:
         return ()
     if "job" in mistakes.document.data:
@@ -152,7 +152,7 @@ def _flows(
     try:
         flows = flows_of(workload, fabric)
     except InputError as error:
-        written = "workload" in mistakes.document.data  # a section left out is right by itself: blame the fabric
+        written = "workload" in mistakes.document.data  # an omitted section has valid defaults, so blame the fabric
         mistakes.add_all(("workload", "pattern") if written else ("topology",), error, "workload: ")
         return ()
     planned = [fault for fault, _ in faults]
@@ -163,7 +163,7 @@ def _flows(
 
 
 def _of_job(mistakes: Mistakes, job: Job | None, fabric: Fabric) -> tuple[FlowSpec, ...]:
-    """The queue pairs of the job."""
+    """Return the queue pairs of the job."""
     try:
         return () if job is None else plan_of(job, fabric).flows
     except InputError as error:
@@ -173,7 +173,7 @@ def _of_job(mistakes: Mistakes, job: Job | None, fabric: Fabric) -> tuple[FlowSp
 
 
 def _key(document: Document, about: Sequence[str]) -> Where:
-    """Where in the job what does not fit is written: its own key, else the work that asks for what is not there."""
+    """Return the place in the job of a problem: its own key, else the work that causes it."""
     places: Iterator[Where] = (
         tuple(int(part) if part.isdecimal() else part for part in key.split(".")) for key in (*about, *WORKS)
     )

@@ -1,4 +1,4 @@
-"""What a drill is once its file has been read: pure, frozen, complete; made by ``scenarios.drill.load``."""
+"""Drill as read from a file: pure, frozen, complete; made by ``scenarios.drill.load``."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from hpn.traffic.client.client import Client
 
 
 class Profile(StrEnum):
-    """How long a flow must stay quiet to count as recovered: RFC 6412's 5 s, or 1 s."""
+    """Time that a flow must stay without loss to count as recovered: RFC 6412's 5 s, or 1 s."""
 
     QUICK = "quick"
     FULL = "full"
 
     @property
     def settings(self) -> Settings:
-        """The constants of the measurement."""
+        """Constants of the measurement."""
         return QUICK if self is Profile.QUICK else Settings()
 
     @property
     def validation_ns(self) -> int:
-        """The validation time."""
+        """Validation time in ns."""
         return int(self.settings.validation_s * 1e9)
 
 
@@ -41,7 +41,7 @@ DELAY_THRESHOLD_NS = int(Settings().forwarding_delay_threshold_ms * 1e6)
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The traffic of a drill. ``load``: share of each NIC's whole rate that its wire traffic fills."""
+    """Traffic of a drill. ``load``: share of each NIC's total rate that its wire traffic fills."""
 
     pattern: str = "permutation"
     queue_pairs: int = 2  # per NIC and destination
@@ -50,18 +50,18 @@ class Workload:
     path_mtu: int = 4096
     ib_timeout: int = 14
     retry_count: int = 7
-    tick_ns: int = 1_000_000  # how often senders look at their schedule
+    tick_ns: int = 1_000_000  # interval at which senders look at their schedule
     source_ports: str = "disjoint"  # how they are chosen: traffic.paths.CHOICES
-    path_control: bool = True  # queue pairs are known to it
+    path_control: bool = True  # path control knows the queue pairs
     seed: int | None = None  # of the pattern; None: the fabric's
-    size_bytes: int | None = None  # of a transfer on each queue pair, in patterns that send transfers
-    every_ns: int | None = None  # from the start of one to that of the next
+    size_bytes: int | None = None  # size of a transfer on each queue pair, in patterns that send transfers
+    every_ns: int | None = None  # from the start of one transfer to the start of the next
 
     def slowed(self, times: int) -> Workload:
-        """Return the workload for a kernel on which packets cost ``times`` as much: less load, longer ticks.
+        """Return the workload for a kernel with ``times`` the cost per packet: less load, longer ticks.
 
-        From 20 times on it has half the queue pairs, so that each sends densely enough to see an outage in. Transfers
-        are as much smaller as their queue pair is slower: they take as long.
+        From 20 times on it has half the queue pairs, so that each sends densely enough to show an outage. Transfers
+        shrink with the rate of their queue pair, so that they take as long.
         """
         if times <= 1:
             return self
@@ -75,19 +75,19 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """When what happens, in nanoseconds from the start of traffic."""
+    """Schedule of a drill, in ns from the start of traffic."""
 
     healthy_ns: int
     faults: tuple[PlannedFault, ...]
     settle_ns: int
 
     def slowed(self, times: int) -> Timeline:
-        """Return the timeline for a ``times``-th of the traffic: a link that turns slow keeps as much less for it."""
+        """Return the timeline for traffic divided by ``times``; the rate left on a slowed link is divided as well."""
         return replace(self, faults=tuple(replace(each, fault=each.fault.slowed(times)) for each in self.faults))
 
     @property
     def end_ns(self) -> int:
-        """The end of traffic: ``settle_ns`` after the last edge, or after the healthy phase."""
+        """End of traffic: ``settle_ns`` after the last edge, or after the healthy phase."""
         return max([self.healthy_ns, *(edge.at_ns for fault in self.faults for edge in fault.edges)]) + self.settle_ns
 
 
@@ -97,14 +97,17 @@ def _as_given(topology: FabricSpec | None) -> JsonValue:
 
 
 PutOn = Annotated[FabricSpec | None, PlainSerializer(_as_given)]
-"""The topology that a drill is put on, None for its own, as one process tells another: what was given of it."""
+"""Topology that replaces a drill's own, or None.
+
+Between processes it is serialized with its explicitly set keys only.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherFabric:
-    """The fabric that a drill was put on in the place of its own; ``notes``: what that changed, a line each."""
+    """Fabric that replaces a drill's own; ``notes``: the resulting changes, one line each."""
 
-    topology: FabricSpec  # as it was given
+    topology: FabricSpec  # as written by the user
     notes: tuple[str, ...] = ()
 
 
@@ -120,38 +123,39 @@ class Drill:
     profile: Profile
     timeline: Timeline
     expectations: tuple[Expectation, ...]
-    source: str  # the file it came from
+    source: str  # file of the drill
     sample: Sampling | None = None  # ports whose loads and queues are sampled
-    job: Job | None = None  # what runs in the place of the workload's streams
-    client: Client | None = None  # a program that runs on the hosts, beside streams or a job, or alone
-    streams: bool = True  # whether the workload's streams run; not with a job, nor with a client that is alone
-    captures: Captures | None = None  # links that are captured around each edge
-    delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet that takes longer is late, and impaired (RFC 6412)
-    other_fabric: OtherFabric | None = None  # None: it is on the fabric of its file
+    job: Job | None = None  # traffic that replaces the workload's streams
+    client: Client | None = None  # program on the hosts, alongside streams or a job, or alone
+    streams: bool = True  # True if the workload's streams run; not with a job, nor with a client alone
+    captures: Captures | None = None  # links captured around each edge
+    delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet with a longer delay is late, and impaired (RFC 6412)
+    other_fabric: OtherFabric | None = None  # None: the drill is on the fabric of its file
 
     @property
     def put_on(self) -> FabricSpec | None:
-        """The topology that it was put on; None: it is on its own."""
+        """Topology that replaces the drill's own, or None."""
         return None if self.other_fabric is None else self.other_fabric.topology
 
     @property
     def settings(self) -> Settings:
-        """The constants of the measurement."""
+        """Constants of the measurement."""
         return replace(self.profile.settings, forwarding_delay_threshold_ms=self.delay_threshold_ns / 1e6)
 
     @property
     def tick_ns(self) -> int:
-        """How often whoever sends looks at what is due."""
+        """Interval in ns at which senders look for due packets."""
         return self.workload.tick_ns if self.job is None else self.job.tick_ns
 
     def seeded(self, seed: int) -> Drill:
-        """Return the drill with another seed of its topology: other hashes, and other draws where it leaves any."""
+        """Return the drill with another seed of its topology: other hashes, and other random choices."""
         return replace(self, topology=self.topology.model_copy(update={"seed": seed}))
 
     def slowed(self, times: int) -> Drill:
-        """Return the drill for a slow kernel: the traffic it can carry, and what can be expected of that.
+        """Return the drill for a slow kernel: traffic that it can carry, and expectations to match.
 
-        From 20 times on, where daemons and drivers are an order of magnitude slower too, in more time.
+        From 20 times on the expectations also allow more time, as daemons and drivers are an order of magnitude slower
+        too.
         """
         workload = self.workload.slowed(times)
         queue_pairs = workload.queue_pairs / self.workload.queue_pairs

@@ -1,7 +1,7 @@
-"""A drill on another fabric than its own: what it names becomes the same, or the first of its kind, there. Pure.
+"""Drill on a fabric that is not its own: each named part becomes the same part, or the first of its kind. Pure.
 
-Changes when a drill file can name another thing of its fabric. The drill's traffic is laid over what the fabric holds;
-its limits stay the author's. Whether the outcome is a drill, the checks of every drill say.
+Changes when a drill file can name another kind of part. The drill's traffic spreads over the new fabric; its limits
+stay the author's. The checks of every drill decide if the result is valid.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from hpn.testbed.files.document import Document, Plain, Where
 _SIZES = {
     "name", "pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups", "seed",
 }  # fmt: skip
-"""Keys of a topology of which a drill says by its targets what it needs."""
+"""Sizes of a topology; a drill's targets imply the sizes that it needs."""
 _RATES = {"nic_port_rate", "uplink_rate", "core_rate", "scale"}
-"""Keys that a drill's times count on, also where its own topology leaves them at their defaults."""
+"""Rates that a drill's times depend on, even if its own topology leaves them at their defaults."""
 _NUMBERS = {"rail": Axis.RAIL, "rails": Axis.RAIL, "plane": Axis.PLANE, "planes": Axis.PLANE}
 _NAMES = ("nic", "nics", "hosts")
 _EXPECTED = re.compile(r"expect\[(\d+)\]")
 
 
 def on_fabric(document: Document, base: Path, topology: FabricSpec) -> Drill:
-    """The drill of a document on that topology. InputError, a line for each reason, when it means nothing there.
+    """Return the drill of a document on that topology. InputError, a line per reason, when it does not apply there.
 
-    A limit that cannot be judged there is left out, and a note says so.
+    A limit that cannot be judged there is left out, with a note.
     """
     own = drill_from(document, base)
     fabric = build(topology)
@@ -57,7 +57,7 @@ def on_fabric(document: Document, base: Path, topology: FabricSpec) -> Drill:
 
 
 def _check_touches(own: Drill, there: Drill) -> None:
-    """InputError when the faults hit traffic on the drill's own fabric, and none there."""
+    """Raise InputError when the faults hit traffic on the drill's own fabric and none on the new one."""
     if _touches(own) and not _touches(there):
         targets = ", ".join(dict.fromkeys(planned.fault.target for planned in there.timeline.faults))
         alone = "there is one segment" if build(there.topology).spec.segments == 1 else "nothing crosses it"
@@ -71,13 +71,13 @@ def _touches(drill: Drill) -> bool:
 
 
 def _bare(problem: str, document: Document) -> str:
-    """Without file and line, whose fabric is not the one that is meant."""
+    """Return a problem without file and line, which refer to the drill's own fabric."""
     place, _, text = problem.partition(": ")
     return text if place.startswith(f"{document.name}:") else problem
 
 
 def _without_unfit(document: Document, base: Path) -> tuple[Drill, list[str]]:
-    """The drill with those of its limits that can be judged, and a note for each other. InputError when none can."""
+    """Return the drill with its applicable limits and a note for each other. InputError when none applies."""
     entries, notes = document.data["expect"], list[str]()
     kept = list(range(len(entries))) if isinstance(entries, list) else []
     while True:
@@ -93,7 +93,7 @@ def _without_unfit(document: Document, base: Path) -> tuple[Drill, list[str]]:
 
 
 def _expecting(document: Document, kept: Sequence[int]) -> Document:
-    """The document with these entries of ``expect``, each with its own lines."""
+    """Return the document with these entries of ``expect``, each with its own lines."""
     entries = document.data["expect"]
     chosen = [entries[entry] for entry in kept] if isinstance(entries, list) else entries
     lines = {where: line for where, line in document.lines.items() if where[:1] != ("expect",)}
@@ -104,7 +104,7 @@ def _expecting(document: Document, kept: Sequence[int]) -> Document:
 
 
 def _moved(document: Document, own: Drill, fabric: Fabric) -> tuple[dict[str, Plain], list[str]]:
-    """What the drill's file says for that fabric, and what has changed, one line for each name."""
+    """Return the drill's file for that fabric and the changes, one line per name."""
     data, here, there = deepcopy(document.data), Parts(build(own.topology)), Parts(fabric)
     named = [(where, name, part) for where, name in _named(data) if (part := _part(here, where, name)) is not None]
     moving, problems, notes = Moving((part for *_, part in named), there), list[str](), list[str]()
@@ -113,7 +113,7 @@ def _moved(document: Document, own: Drill, fabric: Fabric) -> tuple[dict[str, Pl
             found = _value(moving, part, name)
         except InputError as error:
             if where[0] == "expect":
-                continue  # the check of the limit says that its part is not there
+                continue  # the check of the limit reports that its part is missing
             problems += error.problems
             continue
         if found != name:
@@ -127,7 +127,7 @@ def _moved(document: Document, own: Drill, fabric: Fabric) -> tuple[dict[str, Pl
 
 
 def _part(here: Parts, where: Where, name: str | int) -> Part | None:
-    """What a name or number stands for in the drill's own fabric; None for what its checks have let pass as it is."""
+    """Return the part of the drill's own fabric for a name or number, or None if it names no part."""
     if isinstance(name, int):
         axis = _NUMBERS[next(str(key) for key in reversed(where) if isinstance(key, str))]
         return Part(str(name), "", ((axis, name),))
@@ -139,7 +139,7 @@ def _value(moving: Moving, part: Part, name: str | int) -> str | int:
 
 
 def _named(data: dict[str, Plain]) -> Iterator[tuple[Where, str | int]]:
-    """Every place of a drill file that names a part of the fabric, with the name."""
+    """Yield every place of a drill file that names a part of the fabric, with the name."""
     for where, given in _places(data):
         for at, each in enumerate(given) if isinstance(given, list) else ((None, given),):
             if isinstance(each, str | int) and not isinstance(each, bool):
@@ -167,19 +167,19 @@ def _places(data: dict[str, Plain]) -> Iterator[tuple[Where, Plain]]:
 
 
 def _put(data: dict[str, Plain], where: Where, value: Plain) -> None:
-    inside: Any = data  # a name was read from there: every key on the way fits
+    inside: Any = data  # a name was read from there, so every key on the way exists
     for key in where[:-1]:
         inside = inside[key]
     inside[where[-1]] = value
 
 
 def _what(where: Where) -> str:
-    """'target', or 'expect[2].untouched.rails'."""
+    """Return the key as text: 'target', or 'expect[2].untouched.rails'."""
     return str(where[-1]) if where[0] == "timeline" else dotted(where if isinstance(where[-1], str) else where[:-1])
 
 
 def _fitted(data: dict[str, Plain], own: Drill, fabric: Fabric) -> Iterator[str]:
-    """Make the job as large as the fabric allows, where its file gives numbers; says what has changed."""
+    """Limit the job to the size of the fabric, for numbers in its file; yield the changes."""
     job = data.get("job")
     if own.job is None or not isinstance(job, dict):
         return
@@ -210,7 +210,7 @@ def _number(given: dict[str, Plain], key: str, default: int) -> int:
 
 
 def _settings(own: FabricSpec, there: FabricSpec) -> Iterator[str]:
-    """What the drill's own topology sets, sizes apart, and this one has otherwise; rates in any case."""
+    """Yield settings of the drill's own topology, except sizes, that differ here; rates always count."""
     mine, theirs, plain = (dict(_leaves(spec)) for spec in (own, there, FabricSpec()))
     for key, value in mine.items():
         if theirs.get(key) != value and (value != plain.get(key) or key in _RATES):

@@ -1,4 +1,4 @@
-"""Whether a job's queue pairs have paths to choose from, and source ports enough. PURE."""
+"""Check that a job's queue pairs have several paths and enough source ports. PURE."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN, FlowSpec
 
 
 def check_choice(fabric: Fabric, flows: Iterable[FlowSpec], key: str) -> None:
-    """InputError when no flow has another path than the one behind its NIC's port, so that ``key`` does nothing."""
+    """Raise InputError when every flow has one path behind its NIC's port, so that ``key`` has no effect."""
     if not any(_has_choice(fabric, fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)) for flow in flows):
         raise InputError(
             f"{key}: no queue pair has more than one path: its ends share their ToRs, or these have one uplink; leave"
@@ -33,7 +33,7 @@ def _uplinks(fabric: Fabric, tor: str) -> int:
 
 
 def check_source_ports(flows: Iterable[FlowSpec], ports: int) -> None:
-    """InputError when the queue pairs of a NIC cannot have ``ports`` source ports each."""
+    """Raise InputError when the queue pairs of a NIC cannot have ``ports`` source ports each."""
     there = SPORT_MAX - SPORT_MIN + 1
     nic, most = max(Counter(flow.src_nic for flow in flows).items(), key=lambda each: each[1])
     if most * ports > there:

@@ -1,6 +1,6 @@
-"""Reads what a drill's ``job:`` says of queue pairs that do not keep to one path: ``rehash:`` and ``spray:``.
+"""Reader of ``rehash:`` and ``spray:`` below a drill's ``job:``, for queue pairs that use several paths.
 
-Changes when there is another way to do so.
+Changes when there is another way to use several paths.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hpn.traffic.transport.work import Recovery
 _POLICY = RehashPolicy()
 
 MOST_PORTS = 64
-"""Of a queue pair: NICs have 60 uplinks above their ToR at most."""
+"""Maximum per queue pair: NICs have at most 60 uplinks above their ToR."""
 
 
 class RehashSection(Strict):
@@ -51,7 +51,7 @@ class Spraying(NamedTuple):
 
 
 def rehash_of(mistakes: Mistakes, data: Plain, spec: FabricSpec | None, source_ports: str) -> RehashPolicy | None:
-    """What is written behind ``rehash:``; None when there is nothing, or something is wrong with it."""
+    """Return the policy of ``rehash:``; None if it is absent or invalid."""
     where = ("job", "rehash")
     found = None if data is None else mistakes.check(RehashSection, data, where)
     if found is None:
@@ -70,10 +70,10 @@ def rehash_of(mistakes: Mistakes, data: Plain, spec: FabricSpec | None, source_p
 
 
 def spray_of(mistakes: Mistakes, data: Plain, recovery: str, window: int, *, rehashes: bool) -> Spraying | None:
-    """What is written behind ``spray:``, for queue pairs so connected; None: nothing, or something is wrong with it.
+    """Return the settings of ``spray:`` for such queue pairs; None if they are absent or invalid.
 
-    A packet may be overtaken by one on each other path with nothing lost; and one that is lost is only told by more
-    packets than may overtake it, of which the window has one fewer than it has packets.
+    A packet may be overtaken by one packet on each other path without any loss. A loss is detected only by more packets
+    than may overtake it. The window holds one fewer than its size.
     """
     where = ("job", "spray")
     found = None if data is None else mistakes.check(SpraySection, data, where)

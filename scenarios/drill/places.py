@@ -1,4 +1,4 @@
-"""Where a part of a fabric is, as coordinates, and the part of another fabric that is in the same place. Pure.
+"""Coordinates of a part of a fabric, and the part of another fabric at the same coordinates. Pure.
 
 Changes when fabrics get another kind of part that a drill can name.
 """
@@ -16,7 +16,7 @@ from hpn.testbed.files.document import shorten
 
 
 class Axis(StrEnum):
-    """A coordinate; its value is how several of them are called."""
+    """Coordinate; its value is the plural for messages."""
 
     POD = "pods"
     SEGMENT = "segments"
@@ -31,7 +31,7 @@ class Axis(StrEnum):
 
 
 _INSIDE = {Axis.SEGMENT, Axis.HOST, Axis.SPARE, Axis.AGG, Axis.CORE, Axis.NUMBER}
-"""Axes that count anew in each place that the axes before them name; a rail is the same rail everywhere."""
+"""Axes numbered per place named by the axes before them; a rail, in contrast, is the same rail everywhere."""
 _LINKS = {
     LinkKind.ACCESS: "NIC-ToR link",
     LinkKind.FABRIC: "ToR-Agg link",
@@ -46,7 +46,7 @@ Key = tuple[Axis, Spot]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a fabric: its name, its sort in words, its coordinates from the outside in."""
+    """Part of a fabric: name, sort as text, coordinates from the outside in."""
 
     name: str
     sort: str
@@ -54,27 +54,27 @@ class Part:
 
 
 class Parts:
-    """Every part of one fabric that a drill may name."""
+    """Parts of one fabric that a drill may name."""
 
     def __init__(self, fabric: Fabric) -> None:
-        """Look at all of them once."""
+        """Collect all parts once."""
         self.fabric = fabric
         self.all = tuple(_parts(fabric))
         self._by_name = {part.name: part for part in self.all}
 
     def named(self, name: str) -> Part | None:
-        """The part of that name."""
+        """Return the part of that name."""
         return self._by_name.get(name)
 
 
 class Moving:
-    """Parts of one fabric found again on another: the same place where there is one, else the first that is free.
+    """Mapping of parts to another fabric: the same place if it exists, else the first free one.
 
-    What is in one place stays in one place, and what is apart stays apart. Use: ``moved`` for every name.
+    Parts in one place stay in one place, and separate parts stay separate. Use: ``moved`` for every name.
     """
 
     def __init__(self, parts: Iterable[Part], there: Parts) -> None:
-        """``parts``: all that are going to be asked for."""
+        """Take ``parts``, all those that will be mapped."""
         self._there = there
         self._wanted: dict[Key, set[int]] = {}
         self._given: dict[Key, dict[int, int]] = {}
@@ -83,7 +83,7 @@ class Moving:
                 self._wanted.setdefault(_key(axis, part.spot[:at]), set()).add(number)
 
     def moved(self, part: Part) -> str:
-        """The name of the part there. InputError when that fabric has no room for it."""
+        """Return the name of the part on the other fabric. InputError when that has no room for it."""
         found = [each for each in self._there.all if each.sort == part.sort]
         if not found:
             raise InputError(f"the drill needs {_a(part.sort)} ({shorten(part.name)}), and this fabric has none")
@@ -95,7 +95,7 @@ class Moving:
         return found[0].name
 
     def number(self, axis: Axis, number: int) -> int:
-        """The rail or plane there that stands for one of the drill's; the same where no part has been moved."""
+        """Return the rail or plane for one of the drill's; the same number if no part has been moved."""
         return self._given.get((axis, ()), {}).get(number, number)
 
     def _number(self, part: Part, key: Key, number: int, numbers: list[int]) -> int:
@@ -168,7 +168,7 @@ def _access(nic: Nic, port: int, link: Link, nodes: Mapping[str, Part]) -> Part:
 
 
 def _between(nodes: Mapping[str, Part], link: Link, number: int) -> Spot:
-    """The lower end's place, and what the upper one's adds to it."""
+    """Return the lower end's coordinates, extended by those of the upper end."""
     lower, upper = nodes[link.lower.node].spot, nodes[link.upper.node].spot
     there = {axis for axis, _ in lower}
     return (*lower, *(each for each in upper if each[0] not in there), (Axis.NUMBER, number))

@@ -1,7 +1,7 @@
-"""The shape of a drill file: one pydantic model per section, the keys in the field's own terms.
+"""Schema of a drill file: one pydantic model per section, the keys in the field's own terms.
 
-Each section is checked by itself (``scenarios.drill.load``), so a mistake in one does not hide those in another. What a
-fault or an expectation takes depends on its kind: see ``fault_model`` and ``expectation_model``.
+Each section is checked separately (``scenarios.drill.load``), so a mistake in one does not hide those in another. The
+keys of a fault or an expectation depend on its kind: see ``fault_model`` and ``expectation_model``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _one_line(text: str) -> str:
 
 
 def _plain_text(text: str) -> str:
-    """Text goes to terminals and reports, which control characters would steer."""
+    """Reject control characters, which would steer the terminals and reports that show the text."""
     bad = next((c for c in text if c not in "\n\t" and unicodedata.category(c) in {"Cc", "Cs"}), None)
     if bad is not None:
         raise ValueError(f"holds the control character {bad!r}; remove it")
@@ -151,7 +151,7 @@ _EXAMPLES: Mapping[ParameterUnit, str | int] = {
 
 @cache
 def fault_model(kind: str) -> type[FaultEntry]:
-    """The model of one kind of fault: the common keys and the parameters its dataclass declares."""
+    """Return the model of one kind of fault: the common keys and the parameters of its dataclass."""
     fault = FAULTS[kind]
     base = FaultEntry if fault.REPAIRS_ITSELF else RestoredFaultEntry
     fields: dict[str, Any] = {p.key: (_parameter_type(p), _written(p)) for p in parameters(fault).values()}
@@ -171,7 +171,7 @@ def _parameter_type(p: Parameter) -> object:
 
 
 def _written(p: Parameter) -> Any:
-    """The field of a parameter: required, with an example, unless it has a default."""
+    """Return the field of a parameter: required, with an example, unless it has a default."""
     if p.default is not None:
         return Field(default=p.default)
     if p.choices is not None:
@@ -289,7 +289,7 @@ _LIMITS: Mapping[Unit, tuple[type[Strict], ...]] = {
 
 @cache
 def expectation_model(metric: Metric) -> type[Strict]:
-    """The model of what stands behind the name of a metric that has limits."""
+    """Return the model for the value of a metric that has limits."""
     before = (_OfBefore,) if metric.unit is Unit.SHARE and metric.needs.fault else ()
     whose = (_Whose,) if metric.needs.traffic is Traffic.RANKS else ()
     bases = (*before, *whose, *_LOOKS[metric.takes], *_LIMITS[metric.unit])

@@ -1,7 +1,7 @@
-"""The sections of a drill file and the models that read them: for the schema, the reference and their tests. Pure.
+"""Sections of a drill file and the models that read them: for the schema, the reference and their tests. Pure.
 
-Changes when a drill file gets a section of its own model. What is chosen by a word in it (a fault, an expectation, a
-client) is no section: each of these has its registry.
+Changes when a drill file gets a section with its own model. A fault, an expectation or a client, which a key selects,
+is no section: each kind has its registry.
 """
 
 from __future__ import annotations
@@ -38,4 +38,4 @@ SECTIONS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "timeline": TimelineSection,
     }
 )
-"""By path of keys from the file's top, in the order in which they are explained."""
+"""Models by path of keys from the top of the file, in the order of the manual."""

@@ -1,4 +1,4 @@
-"""Spare hosts that take over from dead ones: which spare for which fault, and the queue pairs that stand in. Pure."""
+"""Spare hosts that replace failed ones: the spare for each fault, and the replacement flows. Pure."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from hpn.traffic.flows.flow import FlowSpec, default_sports
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """Planned faults with their spares, and why one has none, by position."""
+    """Planned faults with their spares, and the problems of those without, by position."""
 
     faults: tuple[PlannedFault, ...]
     problems: Mapping[int, str]
 
 
 def assigned(fabric: Fabric, faults: Sequence[PlannedFault]) -> Assigned:
-    """Give every replaced host its spare: the one its fault names, else the first of its segment that none has taken.
+    """Assign a spare to every replaced host: the one its fault names, else the first free one of its segment.
 
-    A host whose segment has no spare at all keeps none; ``no_spare`` says why.
+    A host whose segment has no spare gets none; ``no_spare`` explains why.
     """
     problems: dict[int, str] = {}
     chosen: dict[int, str] = {}
     wanting = [(at, r) for at, planned in enumerate(faults) if (r := planned.fault.replacement) is not None]
-    for at, wanted in sorted(wanting, key=lambda item: not item[1].spare):  # who names one is served first
+    for at, wanted in sorted(wanting, key=lambda item: not item[1].spare):  # faults that name a spare come first
         if not _is_host(fabric, wanted.host) or not (spares := _spares_beside(fabric, wanted.host)):
             continue
         taken = {spare: faults[other].id for other, spare in chosen.items() if spare in spares}
@@ -43,7 +43,7 @@ def assigned(fabric: Fabric, faults: Sequence[PlannedFault]) -> Assigned:
 
 
 def no_spare(fabric: Fabric, host: str) -> str:
-    """Why the segment of ``host`` has no spare for it, with the way out; '' when it has."""
+    """Return why the segment of ``host`` has no spare for it, with the solution, or ''."""
     if _spares_beside(fabric, host):
         return ""
     where = f"{_segment(fabric.node(host))} has no {'other ' if fabric.node(host).spare else ''}spare host"
@@ -57,9 +57,9 @@ def no_spare(fabric: Fabric, host: str) -> str:
 def stand_ins(
     fabric: Fabric, faults: Iterable[PlannedFault], flows: Sequence[FlowSpec]
 ) -> tuple[tuple[FlowSpec, ...], ...]:
-    """For each instant at which spares take over, the flows that begin then; each says which one it replaces.
+    """Return the flows that start at each takeover; each names the flow that it replaces.
 
-    A stand-in has the rate and patience of the flow it replaces, and an end at the spare's NIC of the same rail.
+    A replacement flow has the rate and patience of the replaced one, and an end at the spare's NIC of the same rail.
     """
     present, next_id = list(flows), max((flow.id for flow in flows), default=-1) + 1
     found = []
@@ -74,14 +74,14 @@ def stand_ins(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a takeover does: flows whose queue pairs are closed, and those that stand in for them, in the same order."""
+    """Effect of a takeover: flows whose queue pairs are closed, and their replacement flows in the same order."""
 
     closes: tuple[FlowSpec, ...]
     starts: tuple[FlowSpec, ...]
 
 
 class Roster:
-    """Which flows are there now. Use: ``take_over`` at each instant, in order of time."""
+    """Active flows. Use: ``take_over`` at each instant, in order of time."""
 
     def __init__(self, flows: Iterable[FlowSpec]) -> None:
         self._flows = tuple(flows)
@@ -90,16 +90,16 @@ class Roster:
 
     @property
     def present(self) -> tuple[FlowSpec, ...]:
-        """Flows that have begun and are not closed."""
+        """Flows that have started and are not closed."""
         return tuple(self._present.values())
 
     @property
     def absent(self) -> tuple[int, ...]:
-        """Ids of the others."""
+        """Ids of the inactive flows."""
         return tuple(flow.id for flow in self._flows if flow.id not in self._present)
 
     def take_over(self, dead: Collection[str]) -> Change:
-        """The spares of these hosts begin."""
+        """Start the replacement flows on the spares of these hosts."""
         closes = [f for f in self.present if f.id in self._stand_in and ends(f) & set(dead)]
         starts = [self._stand_in[flow.id] for flow in closes]
         for flow in closes:
@@ -117,14 +117,14 @@ def _segment(host: Node) -> str:
 
 
 def _spares_beside(fabric: Fabric, host: str) -> list[str]:
-    """The spare hosts of a host's segment but itself."""
+    """Return the spare hosts of a host's segment, without the host itself."""
     here = fabric.node(host)
     beside = (node for node in fabric.hosts if (node.pod, node.segment) == (here.pod, here.segment))
     return [node.name for node in beside if node.spare and node is not here]
 
 
 def _problem(fabric: Fabric, wanted: Replacement, taken: Mapping[str, str], free: Sequence[str]) -> str:
-    """Why nobody can have the spare that is named, or any; '' when it can."""
+    """Return why no host can be the spare, named or not, or '' if one can."""
     more = f"raise spare_hosts of the topology to {fabric.spec.spare_hosts + 1}"
     instead = f"write {' or '.join(free[:3])}" if free else more
     here = _segment(fabric.node(wanted.host))
@@ -144,7 +144,7 @@ def _problem(fabric: Fabric, wanted: Replacement, taken: Mapping[str, str], free
 
 
 def _takers(taken: Mapping[str, str]) -> str:
-    """'p0.s0.h2 is taken by a'."""
+    """Return the takers as text: 'p0.s0.h2 is taken by a'."""
     return ", ".join(f"{spare} is taken by {fault}" for spare, fault in taken.items())
 
 
@@ -153,12 +153,12 @@ def _with_spare(planned: PlannedFault, spare: str) -> PlannedFault:
 
 
 def ends(flow: FlowSpec) -> set[str]:
-    """The hosts of a flow."""
+    """Return the hosts of a flow."""
     return {place_of(flow.src_nic)[0], place_of(flow.dst_nic)[0]}
 
 
 def with_ends(fabric: Fabric, flow: FlowSpec, spares: Mapping[str, str]) -> FlowSpec:
-    """The flow between the NICs that do its work once these spares have taken over; itself where they are the same."""
+    """Return the flow between the NICs that replace its own after these takeovers; the same flow if none does."""
     src, dst = (_nic_after(fabric, nic, spares) for nic in (flow.src_nic, flow.dst_nic))
     return replace(
         flow,
@@ -177,6 +177,6 @@ def _stand_in(fabric: Fabric, flow: FlowSpec, number: int, spares: Mapping[str, 
 
 
 def _nic_after(fabric: Fabric, name: str, spares: Mapping[str, str]) -> Nic:
-    """The NIC that does a NIC's work once the spares have taken over: its own, or the spare's of the same rail."""
+    """Return the NIC in use after the takeovers: the NIC itself, or the spare's of the same rail."""
     nic = fabric.nic(name)
     return next((each for each in fabric.nics_of(spares.get(nic.host, "")) if each.rail == nic.rail), nic)

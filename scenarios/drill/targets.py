@@ -1,4 +1,4 @@
-"""What a fault may be aimed at: a rule per kind of target, and the words for a target that is something else. Pure."""
+"""Valid targets of a fault: a rule per kind of target, and the message for an invalid one. Pure."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _TARGETS: Mapping[TargetKind, Callable[[Fabric], tuple[str, ...]]] = {
         *_nodes(fabric, Role.HOST),
     ),
 }
-"""Everything of the fabric that a fault with that kind of target accepts."""
+"""Parts of the fabric that a fault with that kind of target accepts."""
 
 
 def accepted(fabric: Fabric, kind: TargetKind) -> tuple[str, ...]:
-    """Every part of the fabric that a fault with that kind of target accepts, by name."""
+    """Return every part of the fabric that a fault with that kind of target accepts, by name."""
     return _TARGETS[kind](fabric)
 
 
 def target_problem(fabric: Fabric, fault: Fault) -> str:
-    """Why ``fault`` cannot act on its target in ``fabric``, with the way out; '' when it can."""
+    """Return why ``fault`` cannot act on its target in ``fabric``, with the solution, or ''."""
     target, needed = fault.target, fault.TARGET
     known = accepted(fabric, needed)
     if target in known:
@@ -65,7 +65,7 @@ def target_problem(fabric: Fabric, fault: Fault) -> str:
 
 
 def settling_problem(fabric: Fabric, fault: Fault) -> str:
-    """What is wrong with a fault once it knows its fabric; '' when nothing is."""
+    """Return the problem of a fault on its fabric, or ''."""
     try:
         settled(fault, fabric)
     except InputError as error:
@@ -74,7 +74,7 @@ def settling_problem(fabric: Fabric, fault: Fault) -> str:
 
 
 def _what(fabric: Fabric, target: str) -> str:
-    """'a ToR'; '' when nothing has that name."""
+    """Return the kind of a named part, such as 'a ToR', or '' for an unknown name."""
     if target in fabric.node_by_name:
         return _NODES[fabric.node(target).role]
     if target in fabric.link_by_name:
@@ -97,7 +97,7 @@ def _instead(fabric: Fabric, target: str, known: tuple[str, ...]) -> str:
 
 
 def _relatives(fabric: Fabric, target: str) -> Iterable[str]:
-    """Names of what hangs on a target, or what it hangs on."""
+    """Yield the names of parts attached to a target, or to which it is attached."""
     if target in fabric.node_by_name:
         yield from (nic.name for nic in fabric.nics_of(target))
         yield from (link.name for link in fabric.links_of(target))

@@ -1,4 +1,4 @@
-"""Reads the timeline of a drill: its phases, and its faults with their ids and spares."""
+"""Reader of a drill's timeline: its phases, and its faults with their ids and spares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Found = list[tuple[PlannedFault, Where]]
 
 
 def timeline_of(mistakes: Mistakes, profile: Profile, fabric: Fabric | None) -> tuple[Timeline | None, Found]:
-    """The timeline, None when it is not right, and every fault in it that is, with its place; the others are noted."""
+    """Return the timeline, or None if invalid, and every valid fault with its place; mistakes are noted."""
     data = mistakes.document.section("timeline")
     section = None if data is None else mistakes.check(TimelineSection, data, ("timeline",))
     entries = entries_of(mistakes.document)
@@ -39,7 +39,7 @@ def timeline_of(mistakes: Mistakes, profile: Profile, fabric: Fabric | None) -> 
 
 
 def _with_spares(mistakes: Mistakes, fabric: Fabric | None, faults: Found) -> Found:
-    """The faults with the spares that take over; one that can have none is noted and keeps none."""
+    """Return the faults with their spares; a fault that can have none is noted and gets none."""
     if fabric is None:
         return faults
     found = assigned(fabric, [fault for fault, _ in faults])
@@ -52,13 +52,13 @@ def _with_spares(mistakes: Mistakes, fabric: Fabric | None, faults: Found) -> Fo
 
 
 def entries_of(document: Document) -> list[Plain]:
-    """The faults as written; empty when they are not a list (which the model of the timeline reports)."""
+    """Return the faults as written; empty when they are not a list (which the model of the timeline reports)."""
     faults = (document.section("timeline") or {}).get("faults")
     return faults if isinstance(faults, list) else []
 
 
 def _ids(entries: list[Plain]) -> list[str]:
-    """The id of every fault: its own, or its kind, numbered where there are several of that kind."""
+    """Return the id of every fault: its own, or its kind, numbered if there are several of that kind."""
     kinds = [str(e.get("fault")) if isinstance(e, dict) and "id" not in e else "" for e in entries]
     many = Counter(kinds)
     seen: Counter[str] = Counter()
@@ -90,7 +90,7 @@ def _fault(
 
 
 def _settled(fault: Fault, fabric: Fabric | None) -> Fault:
-    """The fault as it meets the fabric; as it is when it cannot, which ``scenarios.drill.checks`` explains."""
+    """Return the fault resolved on the fabric; unchanged on failure, which ``scenarios.drill.checks`` explains."""
     try:
         return fault if fabric is None else settled(fault, fabric)
     except InputError:

@@ -1,4 +1,7 @@
-"""The files of a trace that a job replays: found beside the drill, told apart, and read. Nothing of them is trusted."""
+"""Reader of the trace files that a job replays: find them alongside the drill and detect their format.
+
+Trace files are untrusted input.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,17 @@ from hpn.traffic.job.trace import TraceWork
 from hpn.traffic.job.tracefile import read_trace
 
 MOST_TRACE_BYTES = 8 << 20
-"""Of all files of a trace."""
+"""Maximum size of all files of a trace."""
 
 _WHERE = ("job", "trace")
 _OF_RANK = re.compile(r"(?P<name>.+)\.(?P<rank>0|[1-9][0-9]{0,5})\.json", re.DOTALL)
 
 
 def trace_of(mistakes: Mistakes, path: Path) -> TraceWork | ChakraWork | None:
-    """The work that the file tells of, in PARAM's form (a JSON list) or in Chakra's; None when it is not right.
+    """Return the work of a trace file in PARAM's form (a JSON list) or in Chakra's; None if it is invalid.
 
-    Of a Chakra trace ``NAME.0.json`` is read with the files of the other ranks beside it; any other name is all ranks'.
+    A Chakra trace ``NAME.0.json`` is read with the files of the other ranks in its folder. A file with any other name
+    applies to all ranks.
     """
     try:
         text = _read(path, MOST_TRACE_BYTES)
@@ -44,7 +48,7 @@ def trace_of(mistakes: Mistakes, path: Path) -> TraceWork | ChakraWork | None:
 
 
 def _others(first: Path) -> list[Path]:
-    """The files of ranks 1, 2, ... that belong to that of rank 0. InputError when one is missing."""
+    """Return the files of ranks 1, 2, ... that belong to the file of rank 0. InputError when one is missing."""
     found = _OF_RANK.fullmatch(first.name)
     if found is None:
         return []
@@ -64,12 +68,12 @@ def _others(first: Path) -> list[Path]:
 
 
 def _read(path: Path, most: int) -> str:
-    """The text of a file of at most so many bytes. InputError when it is no such file."""
+    """Return the text of a file of at most ``most`` bytes. InputError when it is not such a file."""
     try:
         if not S_ISREG(path.stat().st_mode):
             raise InputError(f"cannot read {path}: it is no regular file; name a file beside the drill")
         with path.open("rb") as file:
-            content = file.read(most + 1)  # whatever its size is said to be: it may grow, or be made as it is read
+            content = file.read(most + 1)  # do not trust the size: the file may grow, or be generated
         if len(content) <= most:
             return content.decode()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A drill's workload on a fabric: the flows of its pattern and what they need. Pure, and without numpy."""
+"""Workload of a drill on a fabric: the flows of its pattern and their requirements. Pure, and without numpy."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hpn.traffic.flows.patterns import flows_for
 
 
 def mtu_needed(path_mtu: int) -> int:
-    """The interface MTU that data packets of that path MTU need: IP to ICRC."""
+    """Return the interface MTU that data packets of that path MTU need: IP to ICRC."""
     return wire_bytes(path_mtu) - ETHERNET_BYTES
 
 
 def flows_of(workload: Workload, fabric: Fabric) -> tuple[FlowSpec, ...]:
-    """The flows of the workload. InputError when the pattern does not fit the fabric."""
+    """Return the flows of the workload. InputError when the pattern does not fit the fabric."""
     flows = flows_for(
         fabric,
         workload.pattern,
@@ -34,12 +34,12 @@ def flows_of(workload: Workload, fabric: Fabric) -> tuple[FlowSpec, ...]:
 
 
 def queue_pairs_of(drill: Drill, fabric: Fabric) -> tuple[FlowSpec, ...]:
-    """The flows of a drill's workload, or the queue pairs of its job. InputError when they do not fit the fabric."""
+    """Return the flows of a drill's workload, or the queue pairs of its job. InputError when they do not fit."""
     if drill.job is not None:
         return plan_of(drill.job, fabric).flows
     return flows_of(drill.workload, fabric) if drill.streams else ()
 
 
 def packet_period_ns(flows: tuple[FlowSpec, ...]) -> int:
-    """Time from one packet of the slowest queue pair to its next: the finest outage that can be seen in all of them."""
+    """Return the packet interval of the slowest queue pair in ns: the finest outage visible in all of them."""
     return max((round(1e9 / flow.rate_pps) for flow in flows), default=0)

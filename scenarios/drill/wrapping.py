@@ -1,7 +1,7 @@
-"""Lines of a drill's words for a terminal that is narrower than they are. Pure.
+"""Wrap the lines of a drill's description for a narrow terminal. Pure.
 
-Changes when lines are broken by another rule. Sentences of a description flow on as in its file; a line of the plan is
-broken under its text.
+Changes when lines are broken by another rule. Sentences of a description are joined to paragraphs; a line of the plan
+is indented under its text.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 _TABLE = re.compile(r"\s*\S+( ms| s)?\s{2,}|\s+")
-"""What stands in front of the text of a line of the plan: 'traffic   ', '   1.5 s  '."""
+"""Text in front of a line of the plan: 'traffic   ', '   1.5 s  '."""
 _HEAD = re.compile(r"[A-Z][\w ,-]{0,40}: ")
 
 
 def wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
-    """The lines, none wider than ``width`` but a single word that is."""
+    """Yield the lines, none wider than ``width`` except a single word that is."""
     if all(len(line) <= width for line in lines):
         yield from lines
         return
@@ -28,7 +28,7 @@ def wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
 
 
 def _paragraphs(lines: Sequence[str], longest: int) -> Sequence[str]:
-    """A line is the next of a paragraph where its first word did not fit into the line before."""
+    """Join lines to paragraphs: a line continues the one before if its first word did not fit there."""
     found: list[str] = []
     last = ""
     for line in lines:

@@ -1,7 +1,7 @@
-"""A drill file for somebody to begin with: what runs, what breaks and where become text that loads. Pure.
+"""Generator of a new drill file: traffic, fault and target become text that loads. Pure.
 
-Changes when a drill can run something else. A fault is written with the parameters that the library gives it, on the
-topology that the library's drill of that fault has; of what may be expected, what the loader takes is kept.
+Changes when a drill can run something else. A fault gets its parameters and its topology from the library's drill of
+that fault. Expectations that the loader rejects are left out.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from hpn.testbed.files.one_line import one_line
 
 _LASTS = "2 s"
 _AT_ONCE = ("worst_outage", "queue_pair_deaths")
-"""Limits for faults that take carrier: others are told by timers of protocols, and queue pairs may die first."""
+"""Limits for faults with carrier loss: others are detected by timers of protocols, and queue pairs may fail first."""
 _KEYS_FIRST = ("id", "fault", "target", "at", "for")
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What runs in a drill. ``expects`` are tried one by one: those that do not fit a fault are left out."""
+    """Template of a drill; ``expects`` are tried one by one, and those that do not fit a fault are left out."""
 
     name: str
-    summary: str  # what runs: what it tells
-    runs: str  # the sections that say so; GPUS: as many as there are
+    summary: str  # traffic: purpose
+    runs: str  # sections for the traffic; GPUS: as many as there are
     healthy: str
     settle: str
     expects: tuple[str, ...]
     breaks: bool = True  # a fault belongs to it
     streams: bool = False  # it has a load; LOAD and WHY are filled in
-    stranded: tuple[str, ...] = ()  # expected in place of ``expects`` where DEAD of ALL queue pairs have no path left
+    stranded: tuple[str, ...] = ()  # replaces ``expects`` where DEAD of ALL queue pairs have no path left
 
 
 _OF_RANKS = (
@@ -117,14 +117,15 @@ TEMPLATES: Registry[Template] = Registry(
     ),
     of=Template,
 )
-"""What ``hpn drill new`` offers."""
+"""Templates that ``hpn drill new`` offers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants; what is '' is filled in. ``topology`` as a drill file writes it on one line.
+    """Request for a new drill; '' is filled in. ``topology`` is in the one-line form of a drill file.
 
-    A topology file is found from the current folder; the drill file, which lies in ``folder``, names it from there.
+    A topology file is relative to the current folder; the drill file, which is in ``folder``, names it relative to
+    itself.
     """
 
     template: str = "streams"
@@ -132,15 +133,15 @@ class Wish:
     topology: str = ""
     target: str = ""
     name: str = ""
-    load: str = "40 %"  # of streams, and why
+    load: str = "40 %"  # of streams, with its reason in ``why``
     why: str = "of each NIC's rate"
-    stranded: int = 0  # of so many queue pairs, those that the fault leaves without a path
+    stranded: int = 0  # number of ``queue_pairs`` that the fault leaves without a path
     queue_pairs: int = 0
     folder: str = ""
 
 
 def completed(wish: Wish) -> Wish:
-    """The wish with every part that it leaves open. InputError for a word that is not known, or what does not fit."""
+    """Return the request with every open part filled in. InputError for an unknown word or parts that do not fit."""
     _check_word("template", wish.template, TEMPLATES)
     if not TEMPLATES[wish.template].breaks:
         return replace(wish, fault="", target="", topology=wish.topology or "tiny", name=wish.name or wish.template)
@@ -152,7 +153,7 @@ def completed(wish: Wish) -> Wish:
 
 
 def written(wish: Wish) -> str:
-    """A drill file that loads. InputError with the loader's words when what is wanted makes no drill."""
+    """Return a drill file that loads. InputError with the loader's message when the request makes no valid drill."""
     wish = completed(wish)
     if not re.match(NAME, wish.name):
         raise InputError(f"{shorten(wish.name)} is no name of a drill; write a-z, 0-9 and '-', such as my-link-down")
@@ -173,14 +174,14 @@ def written(wish: Wish) -> str:
 
 
 def _from_folder(wish: Wish) -> str:
-    """The topology as a file in ``wish.folder`` names it."""
+    """Return the topology relative to ``wish.folder``."""
     if not is_path(wish.topology) or Path(wish.topology).is_absolute():
         return wish.topology
     return os.path.relpath(os.path.realpath(wish.topology), os.path.realpath(wish.folder or "."))
 
 
 def _expects(wish: Wish) -> list[str]:
-    """What is tried: what fits where every queue pair has a path left, or where some have none."""
+    """Return the expectations to try: for queue pairs that all have a path left, or for some without."""
     template = TEMPLATES[wish.template]
     if template.breaks and template.streams and FAULTS[wish.fault].TELLS is not Told.CARRIER:
         return [each for each in template.expects if not each.startswith(_AT_ONCE)]
@@ -192,7 +193,7 @@ def _expects(wish: Wish) -> list[str]:
 
 
 def _head(wish: Wish) -> str:
-    """All before the entries of ``expect``."""
+    """Return everything before the entries of ``expect``."""
     template = TEMPLATES[wish.template]
     what = f"{wish.fault} of {wish.target}" if template.breaks else "no fault"
     summary = f"{what}: {template.summary.partition(': ')[2]}"
@@ -227,14 +228,14 @@ def _faults(wish: Wish, template: Template) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """How the library has a fault."""
+    """Example of a fault in the library."""
 
     entry: Mapping[str, Plain]
     topology: str
 
 
 def _of_library(fault: str) -> _Model:
-    """From the drill that is called like the fault, else the first that has it; by its own examples otherwise."""
+    """Return the fault of the drill with its name, else of the first drill that has it, else from its examples."""
     own: list[Path] = []
     others: list[Path] = []
     for path in sorted(catalogue.LIBRARY.glob("*.yaml")):
@@ -250,7 +251,7 @@ def _of_library(fault: str) -> _Model:
 
 
 def _by_examples(fault: str) -> Mapping[str, Plain]:
-    """Of a fault that the library has not, as of a plug-in."""
+    """Return the entry of a fault that the library lacks, such as a plug-in's."""
     model = fault_model(fault)
     fields = {field.alias or name: field for name, field in model.model_fields.items() if name != "id"}
     entry: dict[str, Plain] = {
@@ -264,7 +265,7 @@ def _plain(example: object) -> Plain:
 
 
 def _target(fault: str, topology: str, preferred: str) -> str:
-    """What it breaks: what the library's drill does where there is such a part, else the first that it accepts."""
+    """Return the target: the one of the library's drill if it exists here, else the first accepted one."""
     parts = accepted(_fabric(topology), FAULTS[fault].TARGET)
     if not parts:
         raise InputError(
@@ -274,7 +275,7 @@ def _target(fault: str, topology: str, preferred: str) -> str:
 
 
 def _fabric(topology: str) -> Fabric:
-    """What a drill of that topology runs on. InputError when it is none."""
+    """Return the fabric of that topology. InputError when it is invalid."""
     if "\n" in topology:
         raise InputError("--topology has several lines; write a preset, a file, or {preset: tiny, rails: 4}")
     document = parse(f"topology: {topology}\n", "--topology")
@@ -286,7 +287,7 @@ def _fabric(topology: str) -> Fabric:
 
 
 def _gpus(fabric: Fabric) -> int:
-    """GPUs that a job has: one for each NIC of a host that is no spare."""
+    """Return the number of GPUs of a job: one for each NIC of a host that is no spare."""
     return sum(not fabric.node(nic.host).spare for nic in fabric.nics)
 
 

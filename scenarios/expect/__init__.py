@@ -1,1 +1,1 @@
-"""What can be expected of a run, how it is measured and judged. Pure."""
+"""Expectations of a run: how they are measured and judged. Pure."""

@@ -1,4 +1,4 @@
-"""What an expectation asks: of which flows, at which edges, in what part of the fabric. Pure."""
+"""Selection of an expectation: its flows, its edges, and its part of the fabric. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Flows(StrEnum):
     """Which flows an expectation is about, by their relation to the fault."""
 
     ALL = "all"
-    HIT = "hit"  # an end of the flow is a NIC that lost a port
-    SENDER = "sender"  # its source is: direction up, the LAG decides
-    RECEIVER = "receiver"  # its destination is: direction down, routes and path control decide
-    TRANSIT = "transit"  # a path it may take is hit, its NICs are not
+    HIT = "hit"  # one end of the flow is a NIC that lost a port
+    SENDER = "sender"  # the source is: direction up, the LAG decides
+    RECEIVER = "receiver"  # the destination is: direction down, routes and path control decide
+    TRANSIT = "transit"  # a path that it may take is hit, its NICs are not
     OTHERS = "others"  # the control group
 
 
@@ -45,7 +45,7 @@ class Bound(StrEnum):
 
     @property
     def is_upper(self) -> bool:
-        """Whether a larger figure is a worse one."""
+        """True if a larger figure is a worse one."""
         return self in {Bound.BELOW, Bound.AT_MOST}
 
 
@@ -54,40 +54,40 @@ class Asked(Protocol):
 
     @property
     def flows(self) -> Flows:
-        """Which flows."""
+        """Selected flows."""
 
     @property
     def edge(self) -> At:
-        """Which edges."""
+        """Selected edges."""
 
     @property
     def fault(self) -> str | None:
-        """Only the edges of this fault."""
+        """Fault whose edges are selected; None for all."""
 
     @property
     def scope(self) -> Scope:
-        """Which part of the fabric."""
+        """Selected part of the fabric."""
 
     @property
     def whose(self) -> Whose | None:
-        """Of the job or of the client beside it; None where one of them runs alone."""
+        """Job or client alongside it; None if only one of them runs."""
 
     @property
     def events(self) -> tuple[Mark, ...]:
-        """In which order."""
+        """Events in their expected order."""
 
     @property
     def bound(self) -> Bound:
-        """Which side of the limit is the good one."""
+        """Bound: the valid side of the limit."""
 
     @property
     def limit(self) -> float:
-        """In ns, a count, a share (1.0 = 100 %), a ratio, or 1/0."""
+        """Limit in ns, or a count, a share (1.0 = 100 %), a ratio, or 1/0."""
 
     @property
     def when(self) -> list[str]:
-        """Fault and edge in words."""
+        """Fault and edge as words."""
 
     @property
     def over_record(self) -> bool:
-        """Whether flows are counted over the whole record rather than at single edges."""
+        """True if flows are counted over the whole record, not per edge."""

@@ -1,4 +1,4 @@
-"""The flows and edges that an expectation is about. Pure."""
+"""Choice of the flows and edges for an expectation. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RELATIONS: Mapping[Flows, frozenset[Relation]] = {
     Flows.OTHERS: frozenset({Relation.NONE}),
     Flows.ALL: frozenset(Relation) - {Relation.ABSENT},
 }
-"""The relations to a fault that each selector takes in."""
+"""Relations to a fault that match each selector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,39 +31,39 @@ class FlowAt:
 
     @property
     def dead(self) -> bool:
-        """Whether its queue pair had errored by the end of the window."""
+        """True if its queue pair had failed by the end of the window."""
         stopped = self.flow.stopped_at_ns
         return self.result.stopped_by_error or (stopped is not None and stopped < self.edge.edge.window_end_ns)
 
     @property
     def silent(self) -> bool:
-        """Whether its queue pair had errored before: it sent nothing that could be lost."""
+        """True if its queue pair had failed before, so that it sent nothing that could be lost."""
         return self.dead and not self.result.stopped_by_error and not self.result.sent
 
     @property
     def open_ended(self) -> bool:
-        """Whether it lost packets here and never came back."""
+        """True if it lost packets here and never recovered."""
         return is_open(self.result)
 
     @property
     def never(self) -> bool:
-        """Whether it will not come back, however long one waits: its queue pair died, here or in a later window."""
+        """True if it never recovers: its queue pair failed, here or in a later window."""
         died = self.result.stopped_by_error or self.flow.stopped_at_ns is not None
         return died and self.open_ended
 
     @property
     def going_on(self) -> bool:
-        """Whether it may lose more after the record: it had not come back, and its queue pair lives."""
+        """True if it may lose more after the record: it had not recovered, and its queue pair works."""
         return self.flow.edges[-1] is self.result and stuck(self.flow)
 
     @property
     def open_ms(self) -> float:
-        """How long it had certainly been down at the end of the window, where it never came back."""
+        """Certain outage at the end of the window in ms, for a flow that never recovered."""
         return open_ms(self.flow, self.result, self.edge)
 
     @property
     def outage(self) -> Figure:
-        """Its outage by PLBM; of a flow that never came back a lower bound."""
+        """Outage by PLBM; a lower bound for a flow that never recovered."""
         low_ms, high_ms = self.result.budget.interval
         if self.open_ended:
             return lower_bound(max(low_ms, self.open_ms), self.label, never=self.never)
@@ -71,17 +71,17 @@ class FlowAt:
 
     @property
     def lost(self) -> int:
-        """Packets that did not arrive whole."""
+        """Number of packets lost or corrupted."""
         return self.result.lost + self.result.corrupted
 
     @property
     def label(self) -> str:
-        """'FLOW at EDGE'."""
+        """Label: 'FLOW at EDGE'."""
         return f"{self.result.name} at {self.edge.edge.label}"
 
 
 def chosen_flows(expectation: Asked, metrics: DrillMetrics) -> Iterator[FlowAt]:
-    """Every flow at every edge that it is about."""
+    """Yield every selected flow at every selected edge."""
     edges = edges_of(expectation, metrics)
     indexes = [metrics.edges.index(edge) for edge in edges]
     for edge, at in zip(edges, indexes, strict=True):
@@ -97,12 +97,12 @@ def _belongs(result: FlowEdgeResult, flows: Flows) -> bool:
 
 
 def stuck(flow: FlowResult) -> bool:
-    """Whether a flow that lives had not come back when the record ended."""
+    """Return True if a flow with a working queue pair had not recovered at the end of the record."""
     return flow.stopped_at_ns is None and bool(flow.edges) and not flow.edges[-1].recovered
 
 
 def whole_record(expectation: Asked, metrics: DrillMetrics) -> list[FlowResult] | None:
-    """The flows, when the expectation is about the whole record rather than single edges; None otherwise."""
+    """Return the flows if the expectation covers the whole record, or None if it covers single edges."""
     if not expectation.over_record:
         return None
     wanted = RELATIONS[expectation.flows]
@@ -115,7 +115,7 @@ def whole_record(expectation: Asked, metrics: DrillMetrics) -> list[FlowResult] 
 
 
 def nothing(expectation: Asked) -> Figure:
-    """Return no figure: there is no such flow."""
+    """Return no figure, as no flow matches."""
     where = f" in {', '.join(expectation.scope.words)}" if expectation.scope else ""
     which = "" if expectation.flows is Flows.ALL else f"{expectation.flows} "
     return Figure(None, f"the run has no {which}flow{where} at such an edge")
@@ -125,7 +125,10 @@ NOTHING_SENT = Figure(None, "no such flow sent anything")
 
 
 def flows_by_edge(expectation: Asked, metrics: DrillMetrics) -> dict[str, list[FlowAt]]:
-    """Flows that may have an outage: one that sent nothing, or had died before, has none, neither short nor long."""
+    """Return by edge the flows that may have an outage.
+
+    A flow that sent nothing, or whose queue pair had failed before, has no outage at all.
+    """
     found: dict[str, list[FlowAt]] = {}
     for at in chosen_flows(expectation, metrics):
         if not at.silent and (at.result.sent or at.open_ended or at.result.outages):
@@ -134,7 +137,7 @@ def flows_by_edge(expectation: Asked, metrics: DrillMetrics) -> dict[str, list[F
 
 
 def no_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """Return no figure: there is no such flow, or none that could lose anything."""
+    """Return no figure, as no flow matches or none could lose anything."""
     chosen = list(chosen_flows(expectation, metrics))
     if not chosen:
         return nothing(expectation)

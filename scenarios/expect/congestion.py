@@ -1,6 +1,6 @@
-"""Loss told apart: what congestion took, and what failover took. Pure.
+"""Packet loss split into loss by congestion and loss by failover. Pure.
 
-Where the offered load of a run is not known at all times, neither can be told.
+Neither is known where the offered load of a run is not known at all times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOBODY_KNOWS = "nobody knows the offered load: {why}"
 
 
 def _unknown(metrics: DrillMetrics) -> Figure | None:
-    """No figure, where paths are not known."""
+    """Return a figure without value if paths are unknown, else None."""
     offered = metrics.offered
     if offered is None:
         return Figure(None, _NOBODY_KNOWS.format(why="the run folder has none, or no streams ran"))
@@ -54,7 +54,7 @@ def _packets(count: Callable[[FlowAt], int]) -> Callable[[Asked, DrillMetrics], 
 
 
 def _failover_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """The longest outage of a flow without what congestion took."""
+    """Return the longest outage of a flow, without loss by congestion."""
     chosen = [at for found in flows_by_edge(expectation, metrics).values() for at in found]
     if not chosen:
         return no_outage(expectation, metrics)

@@ -1,4 +1,4 @@
-"""What a run is judged by: its metrics, and what the runner knows besides. Pure."""
+"""Evidence for the verdict of a run: its metrics, and further facts from the runner. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class RunFacts:
     """What the runner knows of a run besides its metrics."""
 
     host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.analysis.hostload), one line each
-    machine_drops: int = 0  # packets the machine itself dropped: full socket buffers, full backlogs
+    machine_drops: int = 0  # packets dropped by the machine itself: full socket buffers, full backlogs
     state_differences: tuple[str, ...] | None = None
-    """The lab after the faults against before, and against what the fabric decides; None: not compared."""
-    deviations: tuple[str, ...] = ()  # of the lab before any fault from what the fabric decides
-    waits: Waits = NO_WAITS  # of the lab's own processes for a CPU, which may have made a failover longer
-    strays: tuple[str, ...] = ()  # moves of queue pairs without a reason, and those that did not return
+    """Differences of the lab after the faults from before, and from its fabric; None: not compared."""
+    deviations: tuple[str, ...] = ()  # differences of the lab from its fabric before any fault
+    waits: Waits = NO_WAITS  # CPU waits of the lab's own processes, which may have prolonged a failover
+    strays: tuple[str, ...] = ()  # moves of queue pairs without a reason, and missing returns
 
 
 class Evidence(NamedTuple):
@@ -35,5 +35,5 @@ class Evidence(NamedTuple):
 def from_metrics(
     measure: Callable[[Asked, DrillMetrics], Figure],
 ) -> Callable[[Asked, Evidence], Figure]:
-    """Measure by a function that reads the metrics alone."""
+    """Return a measurement whose function reads the metrics alone."""
     return lambda expectation, evidence: measure(expectation, evidence.metrics)

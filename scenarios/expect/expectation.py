@@ -1,4 +1,4 @@
-"""What a run is held against: one limit on one metric, where and of which flows. Pure."""
+"""Expectation of a run: one limit on one metric, with its place and flows. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic_core.core_schema import CoreSchema
 
 VERY_SLOW = 20
-"""From here on a slow kernel is an emulated one."""
+"""Slow-down factor of an emulated kernel, and above."""
 STRETCH = 4
 
 
@@ -35,7 +35,7 @@ class _InFiles:
 
 
 def _found(key: object) -> Metric:
-    """The metric of that key, or itself. ValueError for an unknown one."""
+    """Return the metric for a key, or a metric unchanged. ValueError for an unknown key."""
     if isinstance(key, Metric):
         return key
     if not isinstance(key, str) or key not in METRICS:
@@ -52,17 +52,17 @@ class Expectation:
     limit: float
     flows: Flows = Flows.ALL
     edge: At = At.ANY
-    fault: str | None = None  # only the edges of this fault
+    fault: str | None = None  # only edges of this fault
     line: int = 0  # in the drill file
-    scope: Scope = EVERYWHERE  # only flows in it; of ``untouched``: what must feel nothing
-    events: tuple[Mark, ...] = ()  # of ``order``
-    written: float | None = None  # the file's limit, where a slow kernel has another
-    over: Statistic = Statistic.EVERY  # what the limit holds for when the drill is repeated
-    whose: Whose | None = None  # iterations, where a client runs beside a job
+    scope: Scope = EVERYWHERE  # only flows in it; for ``untouched``: parts without any effect
+    events: tuple[Mark, ...] = ()  # for ``order``
+    written: float | None = None  # limit in the file, if a slow kernel has another
+    over: Statistic = Statistic.EVERY  # statistic over repeats of the drill
+    whose: Whose | None = None  # owner of the iterations, where a client runs alongside a job
 
     @property
     def text(self) -> str:
-        """As a sentence: 'worst outage of hit flows at failure below 50 ms'."""
+        """Sentence: 'worst outage of hit flows at failure below 50 ms'."""
         return self._text if self.over is Statistic.EVERY else f"{self._text}, {self.over} over repeats"
 
     @property
@@ -77,9 +77,9 @@ class Expectation:
         return " ".join([*words, *self.when, self.bound.value.replace("_", " "), self.limit_text])
 
     def slowed(self, times: int, queue_pairs: float) -> Expectation:
-        """Return the expectation for a ``times``-th of the packets, and share of queue pairs: counts in proportion.
+        """Return the expectation for 1/``times`` of the packets and a share of the queue pairs: counts in proportion.
 
-        From 20 times on upper limits on times, and on what is lost in a time, are stretched too.
+        From 20 times on, upper limits on times, and on losses during a time, are also stretched.
         """
         upper = self.bound.is_upper
         stretch = STRETCH if upper and times >= VERY_SLOW else 1
@@ -96,13 +96,16 @@ class Expectation:
 
     @property
     def over_record(self) -> bool:
-        """Whether flows are counted over the whole record: one that an edge touches is then none of the others."""
-        anywhere = not self.scope.planes  # a flow changes planes in the course of a run
+        """True if flows are counted over the whole record.
+
+        A flow touched by any edge then does not belong to the other flows.
+        """
+        anywhere = not self.scope.planes  # flows change planes during a run
         return self.metric.over_record and self.edge is At.ANY and self.fault is None and anywhere
 
     @property
     def when(self) -> list[str]:
-        """Fault and edge: 'of cut', 'at failure'."""
+        """Fault and edge as words: 'of cut', 'at failure'."""
         return [
             *([f"of {self.fault}"] if self.fault else []),
             *([f"at {self.edge}"] if self.edge is not At.ANY else []),
@@ -110,7 +113,7 @@ class Expectation:
 
     @property
     def limit_text(self) -> str:
-        """The limit with its unit; one that is not the file's says so."""
+        """Limit with its unit; a limit that differs from the file says so."""
         written = f" (slow kernel; the file: {self._shown(self.written)})" if self.written is not None else ""
         return self._shown(self.limit) + written
 
@@ -128,5 +131,5 @@ class Expectation:
 
 
 def _whole(limit: float, upper: bool) -> int:
-    """Round a limit on a count to the generous side; something that must be there at all still must."""
+    """Round a limit on a count to the lenient side; a limit above zero never becomes zero."""
     return math.ceil(limit) if upper else max(math.floor(limit), min(math.ceil(limit), 1))

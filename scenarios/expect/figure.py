@@ -1,4 +1,4 @@
-"""What a measured expectation is: the figure, and the edges it was taken from. Pure."""
+"""Figure of a measured expectation, and the edges that it covers. Pure."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ class Figure:
     evidence: str
     low: float | None = None
     high: float | None = None
-    open_ended: bool = False  # ``value`` is a lower bound: what it is of had not ended
-    never: bool = False  # and never will; without ``value``: what was expected did not happen, no limit is kept
+    open_ended: bool = False  # ``value`` is a lower bound, as the measured thing had not ended
+    never: bool = False  # it never ends; without ``value`` the expected event did not happen and every limit fails
 
     @property
     def ends(self) -> Interval:
-        """The interval of a known value; a lower bound has no upper end."""
+        """Interval of a known value; a lower bound has no upper end."""
         value = math.nan if self.value is None else self.value
         high = math.inf if self.open_ended else value if self.high is None else self.high
         return Interval(value if self.low is None else self.low, high)
 
 
 def lower_bound(least: float, evidence: str, *, never: bool = False) -> Figure:
-    """The figure of what had not ended: at least that; ``never``: it will not end, however long one waits."""
+    """Return a lower bound for something that had not ended; ``never``: True if it will never end."""
     return Figure(least, evidence, least, None, open_ended=True, never=never)
 
 
 def so_far(count: Figure) -> Figure:
-    """A count that goes on growing after the record: a lower bound."""
+    """Return a count that still grows after the record as a lower bound."""
     if count.value is None:
         return count
     return lower_bound(count.ends.low, f"{count.evidence}, and it was not over")
 
 
 def of_figures(found: Sequence[Figure], statistic: Callable[[Sequence[float]], float], evidence: str) -> Figure:
-    """A statistic that grows with each of its known figures; a lower bound where it cannot be told without those."""
+    """Return a statistic that grows with each known figure; a lower bound if it depends on those without an end."""
     values = [math.nan if each.value is None else each.value for each in found]
     low, high = of_statistic((each.ends for each in found), statistic)
     if high < math.inf:
@@ -57,7 +57,7 @@ def of_figures(found: Sequence[Figure], statistic: Callable[[Sequence[float]], f
 
 
 def edges_of(expectation: Asked, metrics: DrillMetrics) -> list[EdgeResult]:
-    """The edges an expectation is about."""
+    """Return the edges that an expectation covers."""
     kinds = {At.FAILURE: {EdgeKind.FAILURE}, At.REPAIR: {EdgeKind.REPAIR}, At.ANY: set(EdgeKind)}[expectation.edge]
     return [e for e in metrics.edges if e.edge.kind in kinds and expectation.fault in {None, *e.edge.faults}]
 
@@ -66,7 +66,7 @@ NO_EDGE = Figure(None, "the run has no such edge")
 
 
 def longest_of(found: Sequence[Figure]) -> Figure:
-    """The longest of several times, some of which may not be known; its interval is that of the longest of them."""
+    """Return the longest of several times, some possibly unknown, with the interval of the longest."""
     known = [figure for figure in found if figure.value is not None]
     if not known:
         return found[0]
@@ -74,5 +74,5 @@ def longest_of(found: Sequence[Figure]) -> Figure:
 
 
 def rank(figure: Figure) -> tuple[bool, bool, float]:
-    """What orders times: one that had not ended is longer than all that had, and one that never will than that."""
+    """Return a sort key for times: without end sorts above ended, and without any future end above both."""
     return figure.never, figure.open_ended, figure.value or 0.0

@@ -1,4 +1,4 @@
-"""Goodput as a share of what it was before the first fault. Pure."""
+"""Goodput as a share of its value before the first fault. Pure."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from hpn.scenarios.expect.scope import Scope
 class _Part(Enum):
     """A part of the time from an edge to the next."""
 
-    DURING = auto()  # all of it
+    DURING = auto()  # the whole time
     AFTER = auto()  # the last part
 
 
 _SAID = {"up": "sent by", "down": "received by"}
-"""What a NIC did with the goodput of a direction."""
+"""Words for a NIC and the direction of its goodput."""
 
 
 def _goodput(part: _Part, expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """Goodput in percent of that before the first fault, of the NIC and direction that fares worst by the limit."""
+    """Return the goodput in % of that before the first fault, for the worst NIC and direction by the limit."""
     groups: dict[tuple[str, str, str], list[FlowAt]] = {}
     for at in chosen_flows(expectation, metrics):
         for nic, direction in _ends(at, expectation.scope):
@@ -46,7 +46,7 @@ def _goodput(part: _Part, expectation: Asked, metrics: DrillMetrics) -> Figure:
 
 
 def _goodput_reach(part: _Part, share: float, found: Sequence[FlowAt], metrics: DrillMetrics) -> float:
-    """How far a share of goodput may be off: a window holds a packet (a burst) more or less, and so does 'before'."""
+    """Return the uncertainty of a goodput share: a window, like 'before', may hold a packet (a burst) more or less."""
     edge, settings = found[0].edge.edge, metrics.settings
     window_ns = edge.window_end_ns - edge.inject_before_ns
     window_ns = window_ns if part is _Part.DURING else settled_window_ns(edge, settings)
@@ -58,7 +58,7 @@ def _goodput_reach(part: _Part, share: float, found: Sequence[FlowAt], metrics: 
 
 
 def _ends(at: FlowAt, scope: Scope) -> list[tuple[str, str]]:
-    """The NICs and directions whose goodput the flow counts for: those asked for or hit, else its source."""
+    """Return the NICs and directions whose goodput includes the flow: those selected or hit, else its source."""
     if scope.of_nics:
         both = ((at.flow.src_nic, "up"), (at.flow.dst_nic, "down"))
         return [(nic, direction) for nic, direction in both if scope.has_nic(nic)]

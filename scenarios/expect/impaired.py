@@ -1,6 +1,6 @@
-"""Figures about delay: impairment, the receiver's gaps, impaired packets. One function per metric. Pure.
+"""Figures about delay: impairment, gaps at the receiver, impaired packets. One function per metric. Pure.
 
-``scenarios.expect.choose`` chooses the flows; the figures themselves are ``failover.analysis.impairment``.
+``scenarios.expect.choose`` selects the flows; ``failover.analysis.impairment`` computes the figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hpn.scenarios.expect.figure import Figure, lower_bound, of_figures, rank
 
 
 def impaired(chosen: Sequence[FlowAt], _stamps_ms: float) -> Figure:
-    """The longest impairment of a flow, ms."""
+    """Return the longest impairment of a flow in ms."""
     found = [_impairment(at) for at in chosen]
     worst, figure = max(zip(chosen, found, strict=True), key=lambda each: rank(each[1]))
     seen = worst.result.impairment
@@ -27,7 +27,10 @@ def impaired(chosen: Sequence[FlowAt], _stamps_ms: float) -> Figure:
 
 
 def _impairment(at: FlowAt) -> Figure:
-    """Impaired / rate; without an end at least the time from the first impaired packet to that of the window."""
+    """Return impaired packets / rate.
+
+    If it had no end, at least the time from the first impaired packet to the end of the window.
+    """
     found = at.result.impairment
     if found.over and not at.result.stopped_by_error:
         return Figure(found.plbm_ms, at.label, found.low_ms, found.high_ms)
@@ -37,10 +40,10 @@ def _impairment(at: FlowAt) -> Figure:
 
 
 def receive_gap(chosen: Sequence[FlowAt], stamps_ms: float) -> Figure:
-    """The longest time in which nothing of a flow arrived, less one period, ms.
+    """Return the longest time without an arrival of a flow, less one period, in ms.
 
-    It may be as much shorter or longer as stamps may differ although nothing is wrong, and as packets are apart; and as
-    much shorter as the sender itself stood still meanwhile.
+    Its uncertainty is the normal variation of timestamps plus one packet interval. It may also be shorter by the time
+    that the sender itself was paused.
     """
     found = [_gap(at, at.result.resolution_ms + stamps_ms) for at in chosen]
     worst, _ = max(zip(chosen, found, strict=True), key=lambda each: rank(each[1]))
@@ -58,7 +61,7 @@ def _gap(at: FlowAt, off_ms: float) -> Figure:
 
 
 def packets_impaired(counted: Figure, results: Sequence[FlowEdgeResult]) -> Figure:
-    """The count, which may be too high by those packets that their senders may have held back themselves."""
+    """Return the count; packets that their senders may have delayed themselves make it too high."""
     doubtful = sum(result.impairment.doubtful for result in results)
     if counted.value is None or not doubtful:
         return counted

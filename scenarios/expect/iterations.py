@@ -1,4 +1,4 @@
-"""Figures about a job's iterations: the longest, their rate against that before, and those lost. Pure."""
+"""Figures about a job's iterations: the longest, their rate relative to before, and lost ones. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpn.scenarios.expect.ofjob import edges_with_costs, job_metric, whole_run
 
 
 def _iteration_time(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    """The longest iteration: of the run, or of those under way after the edges chosen."""
+    """Return the longest iteration: of the run, or of those in progress after the selected edges."""
     if whole_run(expectation):
         return _longest_iteration(job)
     found = edges_with_costs(expectation, metrics, job)
@@ -26,7 +26,10 @@ def _iteration_time(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) 
 
 
 def _longest_iteration(job: JobMetrics) -> Figure:
-    """Of the run; what it cut off is longer than all others, or none of them, nobody knows."""
+    """Return the longest iteration of the run.
+
+    If the end of the run cut one off, the result is a lower bound.
+    """
     if not job.iterations:
         return lower_bound(job.open_ms, "none ended", never=True) if job.dead else Figure(None, "no iteration ended")
     worst = max(job.iterations, key=lambda each: each.ms)
@@ -52,7 +55,7 @@ _NONE_BEFORE = Figure(None, "no iteration ended before the edge")
 def _rate(
     part: Callable[[JobEdge], tuple[float, Done]], expectation: Asked, metrics: DrillMetrics, job: JobMetrics
 ) -> Figure:
-    """A rate of iterations as a share of that before the edge, %, at the edge where it is least."""
+    """Return a rate of iterations in % of that before the edge, at the edge where it is lowest."""
     found = [(edge, cost) for edge, cost in edges_with_costs(expectation, metrics, job) if cost.rate_before > 0]
     if not found or not job.mean_ms:
         return _NONE_BEFORE
@@ -75,19 +78,19 @@ def _rate_after(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> F
 
 
 def _lost_iterations(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    """Iterations that the rate before the edges promised and that were not done; what surely ended counts as done."""
+    """Return the iterations missing from the rate before the edges; iterations that surely ended count as done."""
     return _lost(expectation, metrics, job, 1)
 
 
 def _lost_samples(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    """The same in samples."""
+    """Return the lost iterations in samples."""
     if not job.samples:
         return Figure(None, "job.samples does not say how many an iteration trains on")
     return _lost(expectation, metrics, job, job.samples)
 
 
 def _lost(expectation: Asked, metrics: DrillMetrics, job: JobMetrics, each: int) -> Figure:
-    """Iterations lost, each of which counts so much."""
+    """Return the lost iterations, each weighted with ``each``."""
     costs = [cost for _, cost in edges_with_costs(expectation, metrics, job)]
     if not costs:
         return NO_EDGE

@@ -1,4 +1,4 @@
-"""Figures about a job: iterations, collectives, messages, and whether it lived. Pure."""
+"""Figures about a job: iterations, collectives, messages, and its survival. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _hosts_replaced(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics
 
 
 def _counted(count: int, said: str, job: JobMetrics) -> Figure:
-    """Of what a job went through: nothing where it neither did anything nor died."""
+    """Return a count of job events, or no figure for a job that neither did anything nor failed."""
     if not job.did_anything and not job.deaths:
         return _IDLE
     found = Figure(count, said)
@@ -56,9 +56,10 @@ def _counted(count: int, said: str, job: JobMetrics) -> Figure:
 
 
 def job_stood_still(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    """The longest time from the end of the last iteration before a death to the job's new start, ms.
+    """Return the longest time from the last iteration before a failure to the job's restart, in ms.
 
-    Of the deaths in the windows of the edges chosen. Without a new start the job stood still to the run's end at least.
+    Only failures in the windows of the selected edges count. Without a restart it is at least the time to the end of
+    the run.
     """
     edges = [edge for edge, _ in edges_with_costs(expectation, metrics, job)]
     found = [_stood_still(edge, death, job) for edge in edges for death in job.deaths if death.is_in(edge.edge)]
@@ -90,7 +91,7 @@ def _fct_p99(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Fi
 
 
 def _busbw(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    """The least bus bandwidth of any collective, by the mean of its times; each time is good to a tick at each end."""
+    """Return the lowest bus bandwidth of any collective from its mean time, accurate to a tick at each end."""
     counted = [span for span in job.spans if span.busbw_bps]
     if not counted:
         return Figure(None, "no collective ended at all of its ranks")
@@ -108,14 +109,14 @@ def _retransmitted(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics)
 
 
 def _shares_apart(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    """How far the queue pair farthest from the mean is from it, % of it, by the messages that it completed."""
+    """Return the largest deviation of a queue pair from the mean, in %, by completed messages."""
     if not job.messages.count:
         return Figure(None, "no message was completed")
     return Figure(100 * job.messages.apart, f"{job.messages.count:,} messages over {job.queue_pairs} queue pairs")
 
 
 def _cnps_lost(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    """Congestion notifications that were sent and not handled, % of those sent."""
+    """Return the congestion notifications that were sent and not handled, in % of those sent."""
     sent = sum(of.get("np_cnp_sent", 0) for of in job.counters.values())
     handled = sum(of.get("rp_cnp_handled", 0) for of in job.counters.values())
     if not sent:
@@ -124,7 +125,7 @@ def _cnps_lost(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> 
 
 
 def _placements(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[Placement]:
-    """Those that settled after the edges chosen; without any, that of the healthy job: the last before an edge."""
+    """Return the placements that settled after the selected edges, or else the last one before any edge."""
     if whole_run(expectation):
         return [each for each in job.placements if not each.edges][-1:]
     chosen = edges_of(expectation, metrics)
@@ -133,7 +134,7 @@ def _placements(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> l
 
 
 def _link_imbalance(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    """The largest imbalance of any tier and moment."""
+    """Return the largest imbalance of any tier at any time."""
     found = _placements(expectation, metrics, job)
     if not found:
         return Figure(

@@ -1,4 +1,4 @@
-"""Figures about the lab, not chosen flows: what must feel nothing, what must follow, how long a job stood. Pure."""
+"""Figures about the whole lab: unaffected parts, order of events, downtime of a job. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from hpn.scenarios.expect.scope import Scope
 
 
 def _untouched(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """Flows with an end or plane in the scope that lost packets, got them late, or died; a pause alone is doubtful."""
+    """Return the number of flows in the scope with lost or late packets or a failed queue pair.
+
+    A sender's pause alone is inconclusive.
+    """
     indexes = [metrics.edges.index(edge) for edge in edges_of(expectation, metrics)]
     if not indexes:
         return NO_EDGE
@@ -43,7 +46,7 @@ def _untouched(expectation: Asked, metrics: DrillMetrics) -> Figure:
 
 
 def _watched(scope: Scope, indexes: Sequence[int], metrics: DrillMetrics) -> list[tuple[str, FlowEdgeResult]]:
-    """The flows that have to do with a part of the fabric and send, at each edge, by its label."""
+    """Return the sending flows that touch a part of the fabric, at each edge, with its label."""
     return [
         (metrics.edges[at].edge.label, flow.edges[at])
         for at in indexes
@@ -55,7 +58,7 @@ def _watched(scope: Scope, indexes: Sequence[int], metrics: DrillMetrics) -> lis
 
 
 def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
-    """What a flow that should feel nothing felt; '' for nothing. A sender that pauses makes packets late by itself."""
+    """Return the effect on a flow that should be unaffected, or ''; late packets do not count if the sender paused."""
     if flow.lost + flow.corrupted:
         return f"{packets(flow.lost + flow.corrupted)} lost"
     if flow.stopped_by_error:
@@ -64,10 +67,9 @@ def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
 
 
 def _job_downtime(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """Death of a host to the moment at which all its stand-ins were at work, ms, at the takeover where it took longest.
+    """Return the time from a host's failure until all its replacement flows worked, in ms, for the longest takeover.
 
-    When that moment did not come, the job stood still to the end of the window at least. Of a job of ranks: as that
-    says itself.
+    If they never all worked, it is at least the time to the end of the window. A job of ranks reports its own downtime.
     """
     if metrics.job is not None:
         return job_stood_still(expectation, metrics, metrics.job)
@@ -87,10 +89,10 @@ def _stood_still(edge: EdgeResult, downtime: Downtime, metrics: DrillMetrics) ->
 
 
 def _ordered(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """The smallest time between the first events of two kinds that must follow each other, ms; negative when inverted.
+    """Return the shortest time between the first events of two consecutive kinds, in ms; negative if inverted.
 
-    All events are heard by one process, so an order that is kept is the one it heard; an inversion shorter than that
-    process once stood still (the event loop's lag) proves nothing.
+    One process hears all events, so a correct order is the order that it heard. An inversion shorter than a pause of
+    that process (the event loop's lag) proves nothing.
     """
     found = [_order(expectation.events, edge) for edge in edges_of(expectation, metrics)]
     if not found:

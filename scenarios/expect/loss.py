@@ -1,4 +1,4 @@
-"""Counts: packets lost or impaired, flows that lost any or did not come back, queue pairs that died. Pure."""
+"""Counts: packets lost or impaired, flows with loss or without recovery, failed queue pairs. Pure."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def _counting(
     *,
     grows: bool = True,
 ) -> Figure:
-    """A count over the whole record, or over the edges chosen; of yes and no each flow counts once.
+    """Return a count over the whole record or the selected edges; for yes/no values each flow counts once.
 
-    ``grows``: while a flow has not come back.
+    ``grows``: True if it grows until a flow recovers.
     """
     flows = whole_record(expectation, metrics)
     if flows is None:
@@ -82,7 +82,7 @@ def _at_edges(
 
 
 def _count(by_flow: Mapping[str, int], sent: int, expectation: Asked) -> Figure:
-    """``sent``: packets of these flows; where there are none, nothing could become of any."""
+    """Return the sum over flows; ``sent``: their packets. Without any there is no figure."""
     if not by_flow:
         return nothing(expectation)
     if not sent and not any(by_flow.values()):

@@ -1,6 +1,6 @@
-"""What every metric says of itself. A new one is an object in a module of its family, listed in ``METRICS``. Pure.
+"""Definition of a metric. A new one is an object in a module of its family, listed in ``METRICS``. Pure.
 
-Drill files, their checks, the verdict, the terminal and the reference read nothing else.
+Drill files, their checks, the verdict, the terminal and the reference use only this definition.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Unit(StrEnum):
 
     MS = "ms"
     COUNT = ""
-    SHARE = "%"  # of before the first fault, where the metric needs one; else of what its summary says
+    SHARE = "%"  # of the value before the first fault, where the metric needs a fault; else as its summary says
     RATIO = "x"
     RATE = "bit/s"
     YES = "yes"
@@ -47,25 +47,25 @@ class Slowed(Enum):
     """What becomes of a limit for a kernel that gets part of the traffic (``Expectation.slowed``)."""
 
     NOT = auto()
-    STRETCHED = auto()  # a time: upper limits, on a very slow kernel
-    PER_PACKET = auto()  # a count of packets
+    STRETCHED = auto()  # time: upper limits are stretched on a very slow kernel
+    PER_PACKET = auto()  # count of packets
     PER_QUEUE_PAIR = auto()
 
 
 class Pauses(Enum):
     """What a metric makes of flows that pause by plan between their transfers."""
 
-    RIGHT = auto()  # it counts packets or transfers, or is about the lab
-    SPANNED = auto()  # right where two transfers fit between an edge and the next
-    BLIND = auto()  # nobody can tell what the network did in a pause
+    RIGHT = auto()  # valid: it counts packets or transfers, or is about the lab
+    SPANNED = auto()  # valid if two transfers fit between an edge and the next
+    BLIND = auto()  # invalid: the network's behaviour in a pause is unknown
 
 
 class Traffic(Enum):
     """What must run in a drill for a metric to have a meaning."""
 
     STREAMS = auto()
-    JOB = auto()  # of ours: it is about queue pairs
-    RANKS = auto()  # a job, or a client: it is about iterations
+    JOB = auto()  # hpn's own job: the metric is about queue pairs
+    RANKS = auto()  # a job or a client: the metric is about iterations
     EITHER = auto()
 
 
@@ -73,10 +73,10 @@ class Lack(Enum):
     """What a run may lack, so that a figure of it says nothing."""
 
     EMPTY = auto()  # nothing ran
-    IDLE = auto()  # nothing was sent
-    CUT_OFF = auto()  # what went on last had not ended
-    BEFORE = auto()  # nothing was done before the edge
-    AFTER = auto()  # nothing was done after it
+    IDLE = auto()  # no packet was sent
+    CUT_OFF = auto()  # the last activity had not ended
+    BEFORE = auto()  # no activity before the edge
+    AFTER = auto()  # no activity after the edge
 
 
 NOWHERE: Mapping[Lack, str] = {}
@@ -97,38 +97,39 @@ class Needs:
     takeover: bool = False  # of a host by a spare, where streams run
     samples: bool = False  # of ports
     two_ports: bool = False  # at some NIC
-    period: bool = False  # an upper limit of a packet's period at least
+    period: bool = False  # an upper limit must be at least a packet's period
     pauses: Pauses = Pauses.RIGHT
-    transfers: bool = False  # a pattern that sends any
-    sending: bool = False  # an upper limit of the time that sending a transfer takes at least
-    time: str = ""  # the validation time between a failure and its repair; else: repaired before ...
+    transfers: bool = False  # a pattern that sends transfers
+    sending: bool = False  # an upper limit must be at least the time to send a transfer
+    time: str = ""  # needs the validation time between a failure and its repair; completes 'repaired before ...'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Metric:
     """Something that can be expected of a run."""
 
-    key: str  # in a drill file
+    key: str  # key in a drill file
     unit: Unit
     takes: Takes
     slowed: Slowed
     needs: Needs
-    summary: str  # for docs/drills.md; '' where the name says all
+    summary: str  # for docs/drills.md; '' if the name is enough
     measure: Callable[[Asked, Evidence], Figure]
     shape: Shape = Shape.LIMITS
     sentence: Callable[[Asked], str] | None = None  # None: name, flows, scope, edge, limit
     over_record: bool = False  # without edge and fault it counts the whole record, not the sum of the edges
     tells: Mapping[Lack, str] = field(default_factory=lambda: NOWHERE)
-    """Where a run lacks that, why the figure is one nevertheless. Else it is none, or a lower bound; a test holds it
-    to that.
+    """Reasons why the figure is valid although a run lacks something.
+
+    Otherwise the figure has no value, or is a lower bound; a test checks this.
     """
 
     @property
     def words(self) -> str:
-        """'worst outage'."""
+        """Name in words: 'worst outage'."""
         return self.key.replace("_", " ")
 
     @property
     def by_flow(self) -> bool:
-        """Whether it takes ``flows``."""
+        """True if an expectation may select ``flows``."""
         return self.takes is Takes.FLOWS

@@ -1,4 +1,4 @@
-"""All that can be expected of a run, by the key in a drill file. A new family is one module and one line here."""
+"""Registry of all metrics, by the key in a drill file. A new family is one module and one line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What figures about a job have in common: whose they are, its edges, and how such a metric is made. Pure."""
+"""Common parts of figures about a job: whose job, its edges, and the definition of such a metric. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _of_job(measure: Measure) -> Callable[[Asked, DrillMetrics], Figure]:
 
 
 def job_asked(expectation: Asked, metrics: DrillMetrics) -> JobMetrics | None:
-    """What an expectation is about: the job, or the client; None when it did not run."""
+    """Return the job or client that an expectation is about, or None if it did not run."""
     ran = [job for job in (metrics.job, metrics.beside) if job is not None]
     if expectation.whose is None:
         return metrics.job
@@ -36,13 +36,13 @@ def job_asked(expectation: Asked, metrics: DrillMetrics) -> JobMetrics | None:
 
 
 def edges_with_costs(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[tuple[EdgeResult, JobEdge]]:
-    """The edges that it is about, each with what it cost the job."""
+    """Return the selected edges, each with its cost for the job."""
     chosen = edges_of(expectation, metrics)
     return [(edge, cost) for edge, cost in zip(metrics.edges, job.edges, strict=True) if edge in chosen]
 
 
 def whole_run(expectation: Asked) -> bool:
-    """Whether it is about the whole run rather than single edges."""
+    """Return True if an expectation covers the whole run, not single edges."""
     return expectation.edge is At.ANY and expectation.fault is None
 
 
@@ -59,7 +59,7 @@ def job_metric(
     of: Traffic = Traffic.RANKS,
     tells: Mapping[Lack, str] = NOWHERE,
 ) -> Metric:
-    """A metric of a job or a client."""
+    """Return a metric of a job or a client."""
     shape = Shape.YES_NO if unit is Unit.YES else Shape.LIMITS
     needs = Needs(of, fault=fault)
     return Metric(

@@ -1,4 +1,4 @@
-"""Outages, impairments and receive gaps of the flows chosen. Pure."""
+"""Outages, impairments and receive gaps of the selected flows. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _worst_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
 
 
 def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
-    """The longest outage of a run without faults, seen or between two packets."""
+    """Return the longest outage of a run without faults, observed or possible between two packets."""
     flows = [flow for flow in metrics.flows if scope.has_flow(flow.src_nic, flow.dst_nic, None) and flow.sent]
     if not flows:
         return NOTHING_SENT
@@ -54,7 +54,7 @@ def _outage_evidence(at: FlowAt) -> str:
 
 
 def _outage_p95(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """The 95th percentile at the edge where it is worst; flows that never came back are longer than all others."""
+    """Return the 95th percentile at the worst edge; flows that never recovered sort above all others."""
     by_edge = flows_by_edge(expectation, metrics)
     if not by_edge:
         return no_outage(expectation, metrics)
@@ -73,7 +73,7 @@ def _p95(values: Sequence[float]) -> float:
 
 
 def _of_worst_edge(by_edge: Mapping[str, Sequence[FlowAt]], statistic: Callable[[Sequence[float]], float]) -> Figure:
-    """A statistic of the flows of the edge where it is worst."""
+    """Return a statistic of the flows of the edge where it is worst."""
     found = {
         label: of_figures([at.outage for at in flows], statistic, f"{len(flows)} flows at {label}")
         for label, flows in by_edge.items()
@@ -82,7 +82,7 @@ def _of_worst_edge(by_edge: Mapping[str, Sequence[FlowAt]], statistic: Callable[
 
 
 def _longest(measure: Callable[[Sequence[FlowAt], float], Figure]) -> Callable[[Asked, DrillMetrics], Figure]:
-    """A figure of the flow that fares worst, of those that may have an outage."""
+    """Return a measurement of the worst flow among those that may have an outage."""
 
     def found(expectation: Asked, metrics: DrillMetrics) -> Figure:
         chosen = [at for flows in flows_by_edge(expectation, metrics).values() for at in flows]

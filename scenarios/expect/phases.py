@@ -16,9 +16,9 @@ from hpn.scenarios.expect.metric import NO_BEFORE, NOWHERE, Lack, Metric, Needs,
 
 
 def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """A phase of the edge where it took longest, ms; a fault that nobody noticed took longer than any that was.
+    """Return a phase in ms for the edge where it took longest; an undetected fault counts as longer than any other.
 
-    ``unseen``: whether a phase that did not happen at an edge took longer than can be told, rather than was not due.
+    ``unseen``: called with an edge; True if a missing phase took too long to be measured, False if none was due.
     """
     found: list[tuple[EdgeResult, Phase]] = [
         (edge, getattr(edge.phases, name)) for edge in edges_of(expectation, metrics)
@@ -37,7 +37,7 @@ def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Asked, 
 
 
 def _is_untold(edge: EdgeResult, phase: Phase, unseen: Callable[[EdgeResult], bool]) -> bool:
-    """Whether a phase took longer at an edge than can be told."""
+    """Return True if a phase of an edge took longer than can be measured."""
     return bool(phase.reason) if phase.ms is not None else unseen(edge)
 
 
@@ -46,7 +46,7 @@ def _never(_edge: EdgeResult) -> bool:
 
 
 def _recover(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """Recovery, which has an end only when every flow came back, and is none when no flow lost anything."""
+    """Return the recovery time, which ends only if every flow recovered, and is 0 if no flow lost anything."""
     edges = edges_of(expectation, metrics)
     lost = [edge for edge in edges if edge.flows_unrecovered or edge.flows_died]
     if lost:
@@ -61,16 +61,16 @@ def _recover(expectation: Asked, metrics: DrillMetrics) -> Figure:
 
 
 def _unrecovered(edge: EdgeResult) -> Figure:
-    """The whole window, from when the injection had surely come to pass."""
+    """Return the whole window, from the time at which the injection was certainly complete."""
     n, at = max(edge.flows_unrecovered, edge.flows_died), edge.edge
     window_ms = max(at.window_end_ns - at.inject_after_ns, 0) / 1e6
     return lower_bound(window_ms, f"{n} flows did not recover after {at.label}", never=edge.flows_died > 0)
 
 
 def _lab_converged(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """Injection to the last change of a protocol's state anywhere in the lab, ms, at the edge where it took longest.
+    """Return the time from injection to the lab's last protocol state change in ms, for the slowest edge.
 
-    Without the validation time of quiet after it the lab had not converged: it took at least as long.
+    Without the validation time of quiet after it the lab had not converged, and the time is a lower bound.
     """
     found = [_converged(edge, metrics) for edge in edges_of(expectation, metrics)]
     return longest_of(found) if found else NO_EDGE

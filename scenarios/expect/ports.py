@@ -18,7 +18,7 @@ _NOTHING_SENT = Figure(None, "no sampled port sent anything")
 
 
 def _of_ports(measure: Callable[[PortMetrics], Figure]) -> Callable[[Asked, DrillMetrics], Figure]:
-    """Measure where ports were sampled, and something went through any of them."""
+    """Return a measurement that requires sampled ports with traffic."""
 
     def measured(_expectation: Asked, metrics: DrillMetrics) -> Figure:
         found = metrics.ports
@@ -31,16 +31,16 @@ def _of_ports(measure: Callable[[PortMetrics], Figure]) -> Callable[[Asked, Dril
 
 
 def _queue_p99(found: PortMetrics) -> Figure:
-    """The 99th percentile of the readings of a port's queue, ms at its rate, at the port where it is longest."""
+    """Return the 99th percentile of queue readings in ms at the port's rate, for the port with the longest queue."""
     worst = max(found.ports, key=lambda port: port.queue_p99_ms)
     within = around(worst.queue_p99_ms, worst.p99_uncertainty_ms)
     return Figure(worst.queue_p99_ms, f"{worst.port}: {worst.readings:,} readings", *within)
 
 
 def _queue_worst(found: PortMetrics) -> Figure:
-    """The longest queue that was read, ms at its port's rate; between two readings it may have been longer.
+    """Return the longest queue reading in ms at its port's rate; between two readings it may have been longer.
 
-    A queue drains by 1 ms in 1 ms: what it was before a reading is less than the reading and the time up to it.
+    A queue drains by 1 ms in 1 ms. So before a reading it was shorter than the reading plus the time up to it.
     """
     worst = max(found.ports, key=lambda port: port.queue_max_ms)
     dropped = f", {packets(worst.drops)} dropped" if worst.drops else ""
@@ -49,7 +49,7 @@ def _queue_worst(found: PortMetrics) -> Figure:
 
 
 def _port_imbalance(found: PortMetrics) -> Figure:
-    """The busiest port towards a NIC over the least busy one, for the NIC where they differ most."""
+    """Return the load of the busiest port towards a NIC over the least busy one, for the NIC with the largest ratio."""
     balance = found.balance
     carrying = [nic for nic in balance if nic.bps[0]]
     if not carrying:
@@ -65,19 +65,19 @@ def _imbalance(nic: NicBalance) -> Figure:
 
 
 def _port_load(found: PortMetrics) -> Figure:
-    """What the busiest sampled port carried, % of its rate, from the first reading to the last."""
+    """Return the load of the busiest sampled port, in % of its rate, from the first reading to the last."""
     busiest = max(found.ports, key=lambda port: port.load)
     return Figure(100 * busiest.load, f"{busiest.port}: {packets(busiest.sent_packets)}")
 
 
 def _tail_drops(found: PortMetrics) -> Figure:
-    """Packets for which the queue of a sampled port had no room."""
+    """Return the number of packets dropped because the queue of a sampled port was full."""
     worst = max(found.ports, key=lambda port: port.drops)
     return Figure(sum(port.drops for port in found.ports), f"{worst.port}: {worst.drops:,}")
 
 
 def _packets_marked(found: PortMetrics) -> Figure:
-    """Packets that sampled ports marked."""
+    """Return the number of packets marked by sampled ports."""
     counting = [port for port in found.ports if port.marked is not None]
     if not counting:
         return Figure(None, "nothing marks at the sampled ports; write ecn in the topology")

@@ -1,4 +1,4 @@
-"""A part of the fabric that an expectation is about: planes, rails, NICs, hosts; and which flows are in it. Pure."""
+"""Part of the fabric that an expectation is about: planes, rails, NICs, hosts; and the flows in it. Pure."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Scope:
     rails: tuple[int, ...] = ()
     nics: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    peer: str = ""  # 'local': both ends of a flow are in one segment; 'remote': they are not; '' either
+    peer: str = ""  # 'local': both ends of a flow in one segment; 'remote': in different ones; '': either
 
     def __bool__(self) -> bool:
         return self != EVERYWHERE
 
     @property
     def of_nics(self) -> bool:
-        """Whether it is about NICs."""
+        """True if it selects NICs."""
         return bool(self.rails or self.nics or self.hosts)
 
     def has_nic(self, nic: str) -> bool:
-        """Whether a NIC is in all of its fields that are about NICs."""
+        """Return True if a NIC matches all fields about NICs."""
         host, rail = place_of(nic)
         return (
             (not self.rails or rail in self.rails)
@@ -38,27 +38,27 @@ class Scope:
         )
 
     def has_flow(self, src_nic: str, dst_nic: str, plane: int | None) -> bool:
-        """Whether a flow is in it: an end of it, and its plane."""
+        """Return True if a flow matches: one of its ends, and its plane."""
         inside = not self.of_nics or self.has_nic(src_nic) or self.has_nic(dst_nic)
         fits = not self.peer or self.peer == peer_of(src_nic, dst_nic)
         return inside and fits and (not self.planes or plane in self.planes)
 
     def touches(self, src_nic: str, dst_nic: str, plane: int | None) -> bool:
-        """Whether a flow has to do with any of the parts."""
+        """Return True if a flow touches any of the parts."""
         ends = [(nic, *place_of(nic)) for nic in (src_nic, dst_nic)]
         parts = any(nic in self.nics or host in self.hosts or rail in self.rails for nic, host, rail in ends)
         return parts or plane in self.planes
 
     @property
     def parts(self) -> tuple[Scope, ...]:
-        """Each of its parts by itself, in the order of ``words``; peers are none."""
+        """Single parts in the order of ``words``, without peers."""
         planes = [Scope(planes=(plane,)) for plane in self.planes]
         rails = [Scope(rails=(rail,)) for rail in self.rails]
         return (*planes, *rails, *(Scope(nics=(nic,)) for nic in self.nics), *(Scope(hosts=(h,)) for h in self.hosts))
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Its parts: 'plane 0', 'rail 1', 'NIC p0.s0.h0.r0', 'host p0.s0.h0', 'local peers'."""
+        """Names of its parts: 'plane 0', 'rail 1', 'NIC p0.s0.h0.r0', 'host p0.s0.h0', 'local peers'."""
         return tuple(self._words())
 
     def _words(self) -> Iterator[str]:
@@ -72,12 +72,12 @@ EVERYWHERE = Scope()
 
 
 def place_of(nic: str) -> tuple[str, int | None]:
-    """The host and rail of a NIC by its name; rail None when it is none that a fabric gives."""
+    """Return the host and rail of a NIC from its name; the rail is None for a name that no fabric gives."""
     host, _, rail = nic.rpartition(".r")
     return host, int(rail) if rail.isdecimal() else None
 
 
 def peer_of(src_nic: str, dst_nic: str) -> str:
-    """'local' when two NICs are in one segment, whose ToRs they share; 'remote' otherwise. By their names."""
+    """Return 'local' if two NICs are in one segment, whose ToRs they share, else 'remote', from their names."""
     one, other = (nic.split(".")[:2] for nic in (src_nic, dst_nic))
     return "local" if one == other else "remote"

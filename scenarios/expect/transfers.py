@@ -1,4 +1,4 @@
-"""Transfers: how long they took, and which did not arrive whole. Pure."""
+"""Duration of transfers, and incomplete transfers. Pure."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from hpn.scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
 class _Chosen:
     """A transfer that an expectation is about."""
 
-    name: str  # of its flow
+    name: str  # name of its flow
     transfer: Transfer
 
     @property
     def label(self) -> str:
-        """'transfer 3 of FLOW'."""
+        """Label: 'transfer 3 of FLOW'."""
         return f"transfer {self.transfer.number} of {self.name}"
 
     @property
     def lacks(self) -> str:
-        """'transfer 3 of FLOW lacks 12 of 25 packets'."""
+        """Description of the gap: 'transfer 3 of FLOW lacks 12 of 25 packets'."""
         found = self.transfer
         return f"{self.label} lacks {found.packets - found.received:,} of {packets(found.packets)}"
 
 
 def _chosen(expectation: Asked, metrics: DrillMetrics) -> Iterator[_Chosen]:
-    """Those of the flows chosen; over the whole record, or those that count for the edges chosen."""
+    """Yield the transfers of selected flows, over the whole record or for the selected edges."""
     if metrics.transfers is None:
         return
     flows = whole_record(expectation, metrics)
@@ -51,7 +51,7 @@ def _chosen(expectation: Asked, metrics: DrillMetrics) -> Iterator[_Chosen]:
 
 
 def _transfer_time(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    """The longest; one that lacks a packet has no end, as nothing is sent again."""
+    """Return the longest transfer; one that lacks a packet never ends, as no packet is resent."""
     ended = [each for each in _chosen(expectation, metrics) if each.transfer.fate is not Fate.UNFINISHED]
     if not ended:
         return nothing(expectation)

@@ -1,8 +1,8 @@
-"""From a run's metrics to its verdict: every expectation judged with margin and evidence. Pure.
+"""Verdict of a run from its metrics: every expectation judged with margin and evidence. Pure.
 
-Four rules stand above the expectations (DESIGN rules 7 and 8): a starved host or a damaged measurement is never a
-pass or a fail; the two methods of measuring an outage must agree; flows that no fault touches must lose nothing; the
-healthy lab is what the fabric decides, and path control moves what it must, and back.
+Four rules rank above the expectations (DESIGN rules 7 and 8). A starved host or a damaged measurement is neither pass
+nor fail. The two methods of measuring an outage must agree. Flows that no fault touches must lose nothing. The healthy
+lab must match its fabric, and path control must move the right queue pairs and revert.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hpn.scenarios.expect.whole import first_of
 
 
 def _limit(expectation: Expectation) -> float:
-    """The limit in the unit of the figure; a time divided as that was, so that equal ones are equal to the last bit."""
+    """Return the limit in the unit of the figure; a time is divided like the figure, so that equal times stay equal."""
     unit = expectation.metric.unit
     return expectation.limit / 1e6 if unit is Unit.MS else expectation.limit * (100.0 if unit is Unit.SHARE else 1.0)
 
@@ -35,11 +35,11 @@ class Expecting(Protocol):
 
     @property
     def expectations(self) -> tuple[Expectation, ...]:
-        """What a run of it is held against."""
+        """Expectations for its runs."""
 
 
 def judge(drill: Expecting, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
-    """The verdict of one run of ``drill``."""
+    """Return the verdict of one run of ``drill``."""
     checks = [judge_expectation(expectation, Evidence(metrics, facts)) for expectation in drill.expectations]
     checks += list(_control_group(drill, metrics, tuple(checks)))
     checks += list(_never_asked(facts))
@@ -47,7 +47,7 @@ def judge(drill: Expecting, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
 
 
 def judge_expectation(expectation: Expectation, evidence: Evidence) -> Check:
-    """Hold one expectation against the run."""
+    """Judge one expectation of a run."""
     figure = expectation.metric.measure(expectation, evidence)
     if expectation.metric.shape is Shape.YES_NO:
         kept = None if figure.value is None else bool(figure.value) == bool(expectation.limit)
@@ -56,7 +56,7 @@ def judge_expectation(expectation: Expectation, evidence: Evidence) -> Check:
 
 
 def _against_limit(expectation: Expectation, figure: Figure) -> Check:
-    """The figure, with its interval, against the limit."""
+    """Compare the figure and its interval with the limit."""
     return held(
         Check(
             expectation.text,
@@ -76,7 +76,7 @@ def _against_limit(expectation: Expectation, figure: Figure) -> Check:
 
 
 def _held_up(check: Check, expectation: Expectation, evidence: Evidence) -> Check:
-    """Doubt that a time is too long where it would not be without what the lab's processes waited for a CPU in it."""
+    """Make a failed upper time limit inconclusive if CPU waits of the lab's processes can explain the excess."""
     of_time = expectation.metric.unit is Unit.MS and expectation.bound.is_upper
     too_long = check.outcome is Outcome.FAIL and of_time and not check.open_ended
     if not too_long or check.measured is None or check.low is None:
@@ -91,7 +91,7 @@ def _held_up(check: Check, expectation: Expectation, evidence: Evidence) -> Chec
 
 
 def _never_asked(facts: RunFacts) -> Iterator[Check]:
-    """Check what must hold in every drill and is worth a line only when it does not."""
+    """Check rules that hold in every drill; they appear only when they fail."""
     if facts.deviations:
         yield holds("the lab as the fabric decides, before any fault", False, evidence=first_of(facts.deviations))
     if facts.strays:
@@ -99,9 +99,10 @@ def _never_asked(facts: RunFacts) -> Iterator[Check]:
 
 
 def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Check]) -> Iterator[Check]:
-    """Check what no drill asks for: flows that no fault touches lose nothing, nor does any before the first fault.
+    """Check that flows no fault touches lose nothing, and that no flow loses before the first fault.
 
-    Of ``checks``, those of the expectations, one may say so already; one about some of them says nothing of the rest.
+    ``checks`` are those of the expectations. One of them may already cover this; a check of some flows says nothing
+    about the rest.
     """
     asked_of = [job_asked(each, metrics) for each in drill.expectations if each.metric is WRONG_RESULTS]
     for job in (metrics.job, metrics.beside):
@@ -127,7 +128,10 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
 
 
 def _doubts(metrics: DrillMetrics, facts: RunFacts) -> Iterator[str]:
-    """Why nothing can be said. Loss that no fault explains is the fabric's (a check) unless the machine dropped any."""
+    """Yield reasons for an inconclusive run.
+
+    Loss without a fault counts against the fabric (a check), unless the machine dropped packets.
+    """
     if facts.machine_drops:
         yield f"the machine itself dropped {packets(facts.machine_drops)}: loss figures are not the fabric's"
         yield from metrics.unexplained

@@ -1,4 +1,4 @@
-"""Figures about a run as a whole: the noise floor, and whether the lab is again what it was. Pure."""
+"""Figures about a run as a whole: the noise floor, and the restored state of the lab. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _state_restored(_expectation: Asked, evidence: Evidence) -> Figure:
 
 
 def first_of(found: Sequence[str]) -> str:
-    """The first of several things to say, and how many more there are."""
+    """Return the first of several findings, and the number of further ones."""
     return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0]
 
 

@@ -1,1 +1,1 @@
-"""A drill answered by the flow-level model instead of a lab: no packet is sent, and each figure says so. PURE."""
+"""Flow-level model of a drill, instead of a lab: no packet is sent, and each figure says so. PURE."""

@@ -1,6 +1,6 @@
-"""A drill by the model: what of it the model can speak to, the figures, and the drill's expectations held against them.
+"""Result of a drill by the model: the parts that it supports, the figures, and the drill's expectations. PURE.
 
-Changes when the model can say something more. PURE.
+Changes when the model supports something more.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MODELLED = frozenset(
         "job_survives",
     }
 )
-"""Metrics that mean the same of a model."""
+"""Metrics that have the same meaning for a model."""
 _WHY_NOT: Mapping[str, str] = {
     **dict.fromkeys(("detect", "switch", "converge", "recover", "converged", "order", "untouched"), _PROTOCOLS),
     **dict.fromkeys(("queue_p99", "queue_worst", "tail_drops", "packets_marked"), _QUEUES),
@@ -52,13 +52,13 @@ _WHY_NOT: Mapping[str, str] = {
     "state_restored": "no lab was changed",
 }
 _ITSELF_BYTES, _BYTES_A_NIC, _BYTES_A_FLOW, _BYTES_AN_EDGE = 60e6, 12e3, 4e3, 4e3
-"""Measured: 67 MB for 528 flows over two edges, 131 MB for 8,192."""
+"""Memory in bytes. Measured: 67 MB for 528 flows over two edges, 131 MB for 8,192."""
 _NOT_YET = "the model does not compute it"
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An expectation that the model cannot be held against."""
+    """Expectation that the model does not support."""
 
     text: str
     why: str
@@ -66,7 +66,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class LinkLoad:
-    """What a directed link carries, as a share of its rate: before the first fault, and from each edge to the next."""
+    """Load of a directed link as a share of its rate: before the first fault, and from each edge to the next."""
 
     link: str
     rate_bps: int
@@ -75,7 +75,7 @@ class LinkLoad:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Times that were drawn for one case, and what they were drawn from."""
+    """Basis of the times drawn for one case."""
 
     case: Case
     used: Used
@@ -83,7 +83,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Modelled:
-    """A drill gone through. ``streams`` is None where a job ran, which leaves no rates of links behind."""
+    """Modelled drill. ``streams`` is None for a job, which leaves no rates of links."""
 
     fabric: Fabric
     links: Links
@@ -98,7 +98,7 @@ class Modelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says of a drill; nothing here was measured, but for the times that ``basis`` tells of."""
+    """Result of the model for a drill; nothing in it was measured, except the times listed in ``basis``."""
 
     drill: str
     architecture: str
@@ -113,7 +113,7 @@ class Answer:
 
 
 def check(drill: Drill) -> None:
-    """InputError, in one line, for a drill that the model cannot speak to; it says what can."""
+    """Raise InputError, in one line, for a drill that the model does not support; it names what does."""
     why = list(_refusals(drill))
     if drill.expectations and not any(map(_speaks, drill.expectations)):
         why.append("none of what it expects is a figure of the model")
@@ -121,7 +121,7 @@ def check(drill: Drill) -> None:
 
 
 def _check_memory(drill: Drill, available_bytes: float) -> None:
-    """MachineError, before anything is made, when it would not fit."""
+    """Raise MachineError, before any allocation, when the model would not fit in memory."""
     spec = drill.topology
     nics = spec.pods * spec.segments * spec.hosts * spec.rails
     pairs = nics * (drill.workload.queue_pairs if drill.job is None else 2 * drill.job.queue_pairs)
@@ -172,9 +172,10 @@ def model(
     available_bytes: float = float("inf"),
     heard: Callable[[float], None] | None = None,
 ) -> Answer:
-    """The answer for one drill; ``seed`` draws what failovers take, ``heard`` is told which share of a job is done.
+    """Return the result for one drill.
 
-    InputError as ``check``, and where times lack; MachineError for a size beyond the memory that there is.
+    ``seed`` selects the failover times. ``heard`` is called with the fraction of a job that is done. InputError as in
+    ``check``, and when times are missing. MachineError for a size beyond the available memory.
     """
     check(drill)
     _check_memory(drill, available_bytes)
@@ -195,7 +196,7 @@ def model(
 
 
 def modelled(drill: Drill, measured: Measured, seed: int = 1, heard: Callable[[float], None] | None = None) -> Modelled:
-    """Go through a drill, whatever it expects. InputError as ``model``."""
+    """Model a drill, regardless of its expectations. InputError as in ``model``."""
     _refuse(drill, list(_refusals(drill)))
     fabric = build(drill.topology)
     links, lag, spec, end_ns = Links.of(fabric), Lag(fabric), fabric.spec, drill.timeline.end_ns
@@ -242,7 +243,7 @@ def _why_not(expectation: Expectation) -> str:
 
 
 def _loads(found: Modelled) -> tuple[LinkLoad, ...]:
-    """Every directed link that carries anything of streams at any time."""
+    """Return every directed link that carries streams at any time."""
     if found.streams is None:
         return ()
     links, streams = found.links, found.streams

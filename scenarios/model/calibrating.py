@@ -1,7 +1,7 @@
-"""From run folders to the times that failovers took in them. PURE.
+"""Extract failover times from run folders. PURE.
 
-A flow's way before an edge and after it are those that the switches' kernels named in the run (``paths.jsonl``), so
-only runs count in which somebody asked them: those in virtual time, whose times no machine's load has touched.
+A flow's path before and after an edge is the one that the switches' kernels reported in the run (``paths.jsonl``). So
+only runs count in which the switches were queried: runs in virtual time, whose times no machine load has affected.
 """
 
 from __future__ import annotations
@@ -23,28 +23,31 @@ _NEWS = frozenset({(EventKind.BGP, "established"), (EventKind.ROUTE, "host-route
 
 @dataclass(frozen=True)
 class _Whole:
-    """A run that has what is needed."""
+    """Run with all required parts."""
 
     run: Run
     fabric: Fabric
     metrics: DrillMetrics
     paths: tuple[PathAt, ...]
-    faults: dict[str, str]  # id to kind
-    news: tuple[Event, ...]  # BGP sessions that stood, host routes that came
+    faults: dict[str, str]  # kind by id
+    news: tuple[Event, ...]  # established BGP sessions, added host routes
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """One flow at one edge."""
+    """Observation of one flow at one edge."""
 
     step: Step
     ms: float
-    most_ms: float  # what it may have been
+    most_ms: float  # upper bound
     pause: Pause | None = None
 
 
 def measured_in(folders: Sequence[Path]) -> Measured:
-    """The times of these run folders. InputError for one that is not whole, not of streams or not in virtual time."""
+    """Return the times of these run folders.
+
+    InputError for a run that is incomplete, has no streams or was not in virtual time.
+    """
     sources: list[Source] = []
     times: list[Times] = []
     for folder in folders:
@@ -75,7 +78,7 @@ def _source(whole: _Whole) -> Source:
 
 
 def _times(whole: _Whole, source: int) -> Iterator[Times]:
-    """What each edge did to each flow, by case."""
+    """Yield the effect of each edge on each flow, by case."""
     down: set[str] = set()
     for at, edge in enumerate(whole.metrics.edges):
         hit = {link.name for link in edge.edge.links}
@@ -94,14 +97,14 @@ def _times(whole: _Whole, source: int) -> Iterator[Times]:
 
 
 def side_of(src_nic: str, dst_nic: str, nics: Collection[str]) -> Side:
-    """Where of a flow's way an edge is that hits these NICs."""
+    """Return the position on a flow's path of an edge that hits these NICs."""
     if src_nic in nics:
         return Side.UP
     return Side.DOWN if dst_nic in nics else Side.TRANSIT
 
 
 def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[str]) -> _Seen | None:
-    """What became of a flow at the edge; None for nothing, or where it cannot be told."""
+    """Return the effect of an edge on a flow; None if there is none or it is unknown."""
     begin_ns, end_ns = edge.edge.inject_before_ns, edge.edge.window_end_ns
     paths = [path for path in whole.paths if path.flow == flow.flow]
     before, after = _last(paths, begin_ns), _last(paths, end_ns)
@@ -124,8 +127,11 @@ def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[
 
 
 def _joined(whole: _Whole, flow: FlowResult, links: set[str], edge: EdgeResult) -> _Seen | None:
-    """A flow whose host did nothing came onto other links: when the last BGP session over these stood again and the
-    last switch on them had the host route; where nothing of that was seen, when all had converged."""
+    """Return the time at which a flow came onto other links without action of its host.
+
+    That is when the last BGP session over these links was established and the last switch on them had the host route.
+    If no such event was seen, it is the time at which all had converged.
+    """
     begin_ns, end_ns = edge.edge.inject_before_ns, edge.edge.window_end_ns
     ends = [end for name in links for end in (whole.fabric.link(name).lower, whole.fabric.link(name).upper)]
     ports, nodes = {(end.node, end.name) for end in ends}, {end.node for end in ends}
@@ -144,7 +150,7 @@ def _joined(whole: _Whole, flow: FlowResult, links: set[str], edge: EdgeResult) 
 
 
 def _resumed(flow: FlowResult, begin_ns: int, end_ns: int, at_ns: int) -> _Seen:
-    """Its packets arrived again, and may have been lost once more later in the window."""
+    """Return when packets arrived again, and the time of another loss later in the window, if any."""
     ms = (at_ns - begin_ns) / 1e6
     for outage in flow.longest_outages:
         if outage.resumed_at_ns is not None and at_ns < outage.first_loss_at_ns and outage.resumed_at_ns <= end_ns:
@@ -154,12 +160,12 @@ def _resumed(flow: FlowResult, begin_ns: int, end_ns: int, at_ns: int) -> _Seen:
 
 
 def _exactly(step: Step, ms: float) -> _Seen:
-    """An event's time: its stamp is exact against what a packet tells."""
+    """Return an observation with an exact time, as an event has a time stamp."""
     return _Seen(step, ms, ms)
 
 
 def _last(paths: Sequence[PathAt], at_ns: int) -> PathAt | None:
-    """The path that was known last at a moment, links and all; a flow whose NIC has no port has none."""
+    """Return the last path known at a time, with its links; a flow whose NIC has no port has no links."""
     told = [path for path in paths if path.at_ns <= at_ns and (path.links or path.port is None)]
     return told[-1] if told else None
 

@@ -1,4 +1,4 @@
-"""What of a fabric is dead or slow when: a drill's faults as sets of links, moment by moment. PURE."""
+"""Fault schedule for the model: links that are down or slow at each moment. PURE."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hpn.testbed.fabric.model import Fabric
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The fabric from ``at_ns`` (relative to the start of traffic) on, until the next stage.
+    """State of the fabric from ``at_ns`` (relative to the start of traffic) until the next stage.
 
-    ``moment``: what brings it about; None for the first, in which all is well.
+    ``moment``: its cause; None for the first stage, without faults.
     """
 
     at_ns: int
     moment: Moment | None
     down: frozenset[str]  # links without carrier
-    slow: Mapping[str, float]  # links, and the share of their rate that is left
-    unmodelled: tuple[Fault, ...] = ()  # that ``speaks_to`` denies: what they do to paths is not known
+    slow: Mapping[str, float]  # share of the rate left, by link
+    unmodelled: tuple[Fault, ...] = ()  # not supported (``speaks_to``), so their effect on paths is unknown
 
 
 def stages(faults: Iterable[PlannedFault], fabric: Fabric) -> tuple[Stage, ...]:
-    """The healthy fabric, and one stage for each moment of the faults."""
+    """Return the healthy stage, and one stage for each moment of the faults."""
     found, there = [Stage(0, None, frozenset(), {})], dict[tuple[str, Fault], Fault]()
     for moment in moments(faults):
         for due in moment.due:
@@ -41,8 +41,8 @@ def stages(faults: Iterable[PlannedFault], fabric: Fabric) -> tuple[Stage, ...]:
 
 
 def speaks_to(fault: Fault) -> bool:
-    """Whether the model knows what a fault does: links lose their carrier while it lasts, or part of a rate."""
-    more = fault.REPLACES_HOST or isinstance(fault, StackUpgrade)  # spares begin, or what a stack decides
+    """Return True if the model supports a fault: links lose their carrier or part of their rate while it lasts."""
+    more = fault.REPLACES_HOST or isinstance(fault, StackUpgrade)  # spares start, or a stack decides
     return (fault.TELLS is Told.CARRIER and not more) or isinstance(fault, RateDrop)
 
 

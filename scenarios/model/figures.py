@@ -1,7 +1,7 @@
-"""From modelled ways and rates to the metrics of a drill, as analysis makes them of a lab's packets. PURE.
+"""Compute a drill's metrics from modelled paths and rates, in the form that analysis produces from packets. PURE.
 
-So the metrics of ``scenarios.expect`` measure a model as they measure a run. What a flow-level model has nothing to say
-of is None or 0 here, and no metric that reads it is asked (``scenarios.model.answer``).
+So the metrics of ``scenarios.expect`` apply to a model as to a run. Values that a flow-level model cannot compute are
+None or 0. Metrics that read them are not evaluated (``scenarios.model.answer``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FEW_FLOWS = 16
 
 @dataclass(frozen=True, eq=False)
 class Streams:
-    """Streams that were modelled until ``end_ns``, relative to the start of traffic."""
+    """Streams modelled until ``end_ns``, relative to the start of traffic."""
 
     flows: tuple[FlowSpec, ...]
     ways: Ways
@@ -53,11 +53,11 @@ class Streams:
 
     @cached_property
     def relations(self) -> Sequence[Sequence[Relation]]:
-        """How each flow stands to each edge, edge by edge."""
+        """Relation of each flow to each edge, edge by edge."""
         return [tuple(relations_of(self.flows, edge)) for edge in self.ways.edges]
 
     def packets(self, begin_ns: int, end_ns: int) -> tuple[Floats, Floats]:
-        """Packets that each flow sent and that arrived from one moment to another; windows are asked for by each."""
+        """Return the packets that each flow sent and received in a span; cached, as all flows share the windows."""
         if (begin_ns, end_ns) not in self._sums:
             course = self.course
             found = (
@@ -69,7 +69,7 @@ class Streams:
 
 
 def metrics_of(streams: Streams) -> DrillMetrics:
-    """Everything that the model says of streams."""
+    """Return all metrics of modelled streams."""
     results = tuple(_flow(streams, at) for at in range(len(streams.flows)))
     edges = tuple(_edge(streams.flows, at, edge, results) for at, edge in enumerate(streams.ways.edges))
     period_ms = max((1e3 / flow.rate_pps for flow in streams.flows), default=0.0)
@@ -77,7 +77,7 @@ def metrics_of(streams: Streams) -> DrillMetrics:
 
 
 def without_flows(ways: Ways, settings: Settings, healthy_ns: int) -> DrillMetrics:
-    """The edges alone, where a job runs in the place of streams."""
+    """Return metrics with the edges alone, for a job instead of streams."""
     edges = tuple(_edge((), at, edge, ()) for at, edge in enumerate(ways.edges))
     return _metrics((), edges, settings, healthy_ns, 0.0)
 
@@ -145,7 +145,7 @@ def _flow_edges(streams: Streams, at: int) -> Iterator[FlowEdgeResult]:
 def _flow_edge(
     streams: Streams, at: int, number: int, edge: Edge, relation: Relation, *, control: bool, previous_ns: int
 ) -> FlowEdgeResult:
-    """What an edge did to a flow; its outages are those that began at it."""
+    """Return the effect of an edge on a flow; its outages are those that began at the edge."""
     flow, died_ns = streams.flows[at], streams.course.died_ns[at]
     begin_ns, end_ns = edge.inject_before_ns, edge.window_end_ns
     sent, received = (float(of[at]) for of in streams.packets(begin_ns, end_ns))
@@ -192,7 +192,7 @@ def _flow_edge(
 
 
 def _goodput(streams: Streams, at: int, edge: Edge, previous_ns: int) -> Goodput:
-    """Over the windows that ``failover.analysis.metrics.goodput`` takes."""
+    """Return the goodput over the windows of ``failover.analysis.metrics.goodput``."""
     inject_ns, end_ns = edge.inject_before_ns, edge.window_end_ns
     before_ns = max(inject_ns - int(streams.settings.goodput_window_s * 1e9), previous_ns)
     settled_ns = end_ns - settled_window_ns(edge, streams.settings)
@@ -250,6 +250,6 @@ def _edge(specs: Sequence[FlowSpec], at: int, edge: Edge, flows: Sequence[FlowRe
 
 
 def loads(streams: Streams, begin_ns: int, end_ns: int) -> Floats:
-    """What each directed link carried from one moment to another, bit/s."""
+    """Return the average load of each directed link in a span, in bit/s."""
     seconds = (end_ns - begin_ns) / 1e9
     return streams.course.packets(streams.course.carried, begin_ns, end_ns) / seconds

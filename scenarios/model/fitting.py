@@ -1,7 +1,7 @@
-"""A new drill whose load fits its fabric after its fault, with limits that the fabric can meet; each with its reason.
+"""Generator of a drill whose load fits its fabric after the fault, with limits that the fabric can meet.
 
-Changes when ``hpn drill new`` has to know something more of a fabric. The model says what is left after the fault; a
-fault that it does not speak to is taken as if its links were dead.
+Each choice comes with its reason. Changes when ``hpn drill new`` needs to know more about a fabric. The model computes
+what is left after the fault. For an unsupported fault the links count as down.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from hpn.scenarios.model.offered import planned_load
 from hpn.testbed.files.document import parse
 
 _LOADS = (40, 35, 30, 25, 20, 15, 10, 8, 6, 5, 4, 3, 2, 1)
-"""Shares of a NIC's rate that are tried, per cent."""
+"""Shares of a NIC's rate to try, in per cent."""
 _ROOM = 0.95
-"""Packets that come together still find room below this share of a link's rate."""
+"""Maximum share of a link's rate that leaves room for packets that arrive together."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
     load: int
-    worst: float  # the busiest link's share of its rate, at any time
+    worst: float  # maximum share of any link's rate at any time
     stranded: int  # queue pairs without a path
     queue_pairs: int
 
 
 def fitted(wish: Wish) -> str:
-    """A drill file that loads, as ``writing.written``. InputError with the loader's words."""
+    """Return a drill file that loads, as ``writing.written``. InputError with the loader's message."""
     wish = completed(wish)
     if not TEMPLATES[wish.template].streams:
         return written(wish)
@@ -45,13 +45,13 @@ def fitted(wish: Wish) -> str:
 
 
 def load_lines(drill: Drill) -> list[str]:
-    """The offered load of a drill in words, before and after each edge; nothing of one without streams."""
+    """Return the offered load of a drill as text, before and after each edge; empty without streams."""
     load = planned_load(drill)
     return [] if load is None else [_line(load, span) for span in load.settled]
 
 
 def congestion_lines(drill: Drill) -> list[str]:
-    """Where a drill's load exceeds a link's rate, and when: loss there is congestion."""
+    """Return when and where a drill's load exceeds a link's rate, as text: loss there is congestion."""
     load = planned_load(drill)
     if load is None:
         return []
@@ -86,7 +86,7 @@ def _fit(wish: Wish, percent: int) -> _Fit:
 
 
 def _reasoned(wish: Wish, first: _Fit, found: _Fit) -> Wish:
-    """The wish with the load that fits, why, and what is expected where flows have no path."""
+    """Return the request with the load that fits, its reason, and the flows without a path."""
     if not TEMPLATES[wish.template].breaks:
         why = f"the busiest link carries {found.worst:.0%}"
     elif found.load == first.load:

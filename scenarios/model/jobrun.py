@@ -1,8 +1,8 @@
-"""A job as rates: its ranks' messages, one after the other on each queue pair, over the ways that these have. PURE.
+"""Job as rates: its ranks' messages, in order on each queue pair, over modelled paths. PURE.
 
-Ranks are the lab's own machines (``traffic.jobengine.ranks``): they post, wait and add as they do there, then begin
-their next iteration. In the place of packets a message leaves as fast as max-min shares let its queue pair, and the
-next of that queue pair follows at once. Workers see what has come once a tick, and so does the model.
+Ranks are the lab's own state machines (``traffic.jobengine.ranks``): they post, wait and add as there, then start their
+next iteration. Instead of packets, a message leaves at the max-min rate of its queue pair, and that queue pair's next
+message follows at once. Workers look for arrivals once a tick, and so does the model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Span = tuple[int, int]
 
 @dataclass(slots=True)
 class _Part:
-    """What of a message goes by one queue pair."""
+    """Part of a message on one queue pair."""
 
     post: int
     source: int
@@ -53,30 +53,30 @@ class _Part:
     offset: int
     words: Words
     size_bytes: int
-    bits: float  # on the wire, still to be sent
-    last: float  # of these its last packet's
-    gone: bool = False  # the last packet has begun
+    bits: float  # on the wire, not yet sent
+    last: float  # share of the last packet in ``bits``
+    gone: bool = False  # the last packet has started
 
     @property
     def left(self) -> float:
-        """Bits until its last packet begins, or until that has left."""
+        """Bits until the last packet starts, or until it has left."""
         return self.bits if self.gone else self.bits - self.last
 
 
 class JobRun:
-    """One run until ``end_ns`` of a plan whose queue pairs go by these ways."""
+    """Run of a job plan on these paths until ``end_ns``."""
 
     def __init__(
         self, links: Links, plan: JobPlan, ways: Ways, end_ns: int, heard: Callable[[float], None] | None = None
     ) -> None:
-        self._heard = heard  # which share of the run is done, step by step
-        self.died: tuple[int, int] | None = None  # index of the queue pair, and when
-        self.crowded: dict[int, float] = {}  # directed link, and how many times its rate was asked of it at most
+        self._heard = heard  # called with the fraction of the run that is done
+        self.died: tuple[int, int] | None = None  # index of the queue pair, and time
+        self.crowded: dict[int, float] = {}  # by directed link: maximum demand as a multiple of its rate
         self._links, self._plan, self._ways, self._end_ns = links, plan, ways, end_ns
         self._capacity = links.capacity / plan.slower
         self._now = 0.0
         self._queues: list[deque[_Part]] = [deque() for _ in plan.queue_pairs]
-        self._outstanding = [0] * len(plan.queue_pairs)  # bytes that were posted and are not completed
+        self._outstanding = [0] * len(plan.queue_pairs)  # bytes posted and not completed
         self._of: dict[tuple[int, int, int | None], list[int]] = {}
         for at, pair in enumerate(plan.queue_pairs):
             self._of.setdefault((pair.source, pair.target, pair.rail), []).append(at)
@@ -96,11 +96,11 @@ class JobRun:
 
     @property
     def spans(self) -> NDArray[np.void]:
-        """Spans that ended, as workers write them down (``traffic.jobengine.records.SPAN``)."""
+        """Ended spans in the workers' format (``traffic.jobengine.records.SPAN``)."""
         return np.array(self._spans, dtype=SPAN)
 
     def run(self) -> None:
-        """Go to the end, or to the death of a queue pair that had something to send."""
+        """Run to the end, or until a queue pair with data to send fails."""
         self._ranks.start(0)
         while self._now < self._end_ns and self.died is None:
             if self._stale:
@@ -110,7 +110,7 @@ class JobRun:
                 self._heard(self._now / self._end_ns)
 
     def _step(self) -> None:
-        """Go to the next moment at which anything changes."""
+        """Advance to the next moment at which anything changes."""
         busy = np.flatnonzero(self._rates > 0)
         left = np.array([self._queues[at][0].left for at in busy])
         done = self._now + float((left / self._rates[busy]).min()) * 1e9 if len(busy) else np.inf
@@ -140,10 +140,10 @@ class JobRun:
                 self.died = (pair, at_ns)
 
     def _sent(self, at: int) -> None:
-        """The head of a queue pair has left, or its last packet begins.
+        """Handle a queue pair's head that has left, or whose last packet starts.
 
-        A packet leaves whole at the tick in which the wire comes to it: a worker sees it at the next, its sender the
-        answer one later.
+        A packet leaves completely in the tick that it starts in. Its receiver sees it at the next tick, and the sender
+        sees the acknowledgement one tick later.
         """
         part, tick_ns = self._queues[at][0], self._plan.tick_ns
         if part.gone:
@@ -164,12 +164,12 @@ class JobRun:
         self._ranks.acknowledged(part.post, now_ns)
 
     def _call(self, at_ns: int, what: Callable[[int], None], *, answer: bool) -> None:
-        """At one tick a worker takes the data that has come, then the answers."""
+        """Schedule a call; at one tick a worker takes arrived data first, then acknowledgements."""
         self._calls += 1
         heappush(self._due, (at_ns, answer, self._calls, what))
 
     def _leave(self, number: int, rank: int, post: Post, _now_ns: int) -> int:
-        """A message goes to queue pairs of its connection, as the lab's connections have it."""
+        """Assign a message to queue pairs of its connection, as in the lab; return the number of its parts."""
         key = (rank, post.peer, post.rail)
         pairs, mtu = self._of[key], self._plan.transport.path_mtu
         if self._plan.split:
@@ -194,7 +194,7 @@ class JobRun:
         self._spans += [(rank, each.iteration, each.span, each.wrong, each.begin_ns, each.end_ns) for each in ended]
 
     def _solve(self) -> None:
-        """Rates of the queue pairs that have anything to send, on their ways of now."""
+        """Compute the rates of queue pairs that have data to send, on their current paths."""
         self._stale = False
         self._rates = np.zeros(len(self._queues))
         piece = self._ways.pieces[max(0, bisect_right(self._piece_at, self._now) - 1)]
@@ -208,7 +208,9 @@ class JobRun:
         return any(begin <= self._now < end for begin, end in self._silent[at])
 
     def _note_crowds(self, piece: Piece, busy: Sequence[int]) -> None:
-        """Without congestion control each NIC's port sends what it can: where that meets, packets are lost."""
+        """Record links that are overloaded: without congestion control each port sends at its rate, and packets are
+        lost.
+        """
         links = piece.links[busy]
         first = links[:, 0]
         sharing = np.bincount(first, minlength=len(self._capacity))[first]
@@ -223,10 +225,10 @@ def _wire_bits(size_bytes: int, path_mtu: int) -> float:
 
 
 def _waits(plan: JobPlan, outages: Sequence[Outage]) -> tuple[list[Span], int | None]:
-    """When a queue pair sends nothing beyond its outages, and when it has used its retries up.
+    """Return when a queue pair is silent after its outages, and when its retries are exhausted.
 
-    What an outage took is sent again when the receiver tells of the gap, if the sender's window lasts that long; else
-    when a retry timer runs out and the way is there again.
+    Lost data is resent when the receiver reports the gap, if the sender's window lasts that long. Otherwise it is
+    resent when a retry timer expires and the path is back.
     """
     transport, timer = plan.transport, plan.transport.timer
     window_ns = round(transport.window_packets * 1e9 / min(pair.flow.rate_pps for pair in plan.queue_pairs))

@@ -1,4 +1,4 @@
-"""A drill's job by the model: its queue pairs' ways, its iterations, and what analysis makes of them. PURE."""
+"""Job of a drill in the model: paths of its queue pairs, its iterations, and their analysis. PURE."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from hpn.traffic.jobengine.plan import JobPlan
 from hpn.traffic.jobengine.records import MESSAGE
 
 MOST_MESSAGES = 1_000_000
-"""A message takes some 0.2 ms of CPU."""
+"""Limit of messages in a run; each takes about 0.2 ms of CPU."""
 _PORTS = 2
-"""Of a NIC, at most."""
+"""Maximum number of ports of a NIC."""
 
 
 @dataclass(frozen=True, eq=False)
 class JobModelled:
-    """What became of a job."""
+    """Result of a modelled job."""
 
     metrics: DrillMetrics
-    doubts: tuple[str, ...]  # why its figures are not to be trusted
+    doubts: tuple[str, ...]  # reasons not to trust its figures
 
 
 def run_job(
@@ -41,9 +41,9 @@ def run_job(
     times_ns: tuple[int, int],
     heard: Callable[[float], None] | None = None,
 ) -> JobModelled:
-    """Run a job on these ways; ``times_ns``: the end of the healthy time and of the run.
+    """Run a job on these paths; ``times_ns``: the end of the healthy time and of the run.
 
-    InputError, before it starts, where it has more messages than can be gone through.
+    InputError, before it starts, when the job has too many messages.
     """
     healthy_ns, end_ns = times_ns
     _check_size(plan, end_ns)
@@ -81,7 +81,10 @@ def _doubts(links: Links, run: JobRun) -> list[str]:
 
 
 def _check_size(plan: JobPlan, end_ns: int) -> None:
-    """The most iterations that fit: each lasts as its longest sending or its longest computing, whichever is longer."""
+    """Raise InputError for too many messages, from the largest number of iterations that fit.
+
+    An iteration takes at least its longest sending or its longest computing.
+    """
     sent = {
         program.rank: sum(op.piece.size_bytes for op in program.ops if isinstance(op, Send) and op.rail is not None)
         for program in plan.programs
@@ -99,7 +102,7 @@ def _check_size(plan: JobPlan, end_ns: int) -> None:
 
 
 def _computed_ns(program: Program) -> int:
-    """The least time of an iteration: a rank spends time on one thing at a time of each stream that is a resource."""
+    """Return the minimum duration of an iteration in ns: each resource stream works on one item at a time."""
     spent = dict.fromkeys((Stream.COMPUTE, Stream.NVLINK), 0)
     for op in program.ops:
         if isinstance(op, Spend) and op.stream in spent:

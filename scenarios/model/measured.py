@@ -1,6 +1,6 @@
-"""How long failovers took in the lab: what the model draws from, each figure with the run that it comes from. PURE.
+"""Failover times measured in the lab, from which the model draws, each with its source run. PURE.
 
-``measured.json`` is made by ``hpn model --calibrate RUN...`` and by nothing else.
+``measured.json`` is written only by ``hpn model --calibrate RUN...``.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _MOST_BYTES = 64_000_000
 
 
 class Step(StrEnum):
-    """What became of a flow at an edge; its time counts from the edge."""
+    """Effect of an edge on a flow; its time counts from the edge."""
 
-    OUTAGE = "outage"  # its way broke and there was another: how long it lost packets
-    MOVED = "moved"  # its way held, and it left it for another: when
-    RESUMED = "resumed"  # it had no way, and got one: when it arrived again
+    OUTAGE = "outage"  # its path broke and another existed: duration of packet loss
+    MOVED = "moved"  # its path worked, but it changed to another: time of the change
+    RESUMED = "resumed"  # it had no path and got one: time of the first arrival
 
 
 class Side(StrEnum):
-    """Where of a flow's way the edge is."""
+    """Position of the edge on a flow's path."""
 
     UP = "up"  # at its source NIC
     DOWN = "down"  # at its destination NIC
@@ -41,32 +41,32 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One sort of thing that happens to flows."""
+    """Kind of effect on flows."""
 
-    fault: str  # its kind
+    fault: str  # kind of fault
     edge: EdgeKind
     side: Side
     step: Step
 
     @property
     def text(self) -> str:
-        """'link-down repair, resumed (down)'."""
+        """Case as text: 'link-down repair, resumed (down)'."""
         return f"{self.fault} {self.edge}, {self.step} ({self.side})"
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a failover's duration depends on, beside the fault."""
+    """Conditions, other than the fault, that determine the duration of a failover."""
 
     architecture: str
-    path_control: str  # its policy
+    path_control: str  # policy
     lag: str  # datapath
     daemon: str  # of BGP
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A run that was measured."""
+    """Run that was measured."""
 
     drill: str
     engine: str
@@ -81,29 +81,29 @@ Pause = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What one run saw of one case: a time for each flow, ms.
+    """Times of one run for one case, in ms, one per flow.
 
-    ``pauses``: for each flow from when to when it lost packets once more, ms from the edge; None: it did not. A bond
-    whose only port is back sends before LACP has agreed, and stops when it does.
+    ``pauses``: a second loss of each flow as start and end in ms from the edge; None: no second loss. It occurs when a
+    bond's only port is back: the bond sends before LACP has agreed, and stops when LACP does.
     """
 
     source: int  # index of the run
     case: Case
     ms: tuple[float, ...]
-    most_ms: float  # what the longest may have been, by the packets around it
+    most_ms: float  # upper bound of the longest, by the packets around it
     pauses: tuple[Pause | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All of it."""
+    """Measured times of all runs."""
 
     sources: tuple[Source, ...] = ()
     times: tuple[Times, ...] = ()
     format: int = field(default=FORMAT)
 
     def cases(self) -> frozenset[Case]:
-        """What has been measured under any conditions."""
+        """Return the cases that have been measured under any conditions."""
         return frozenset(times.case for times in self.times)
 
 
@@ -111,7 +111,7 @@ _DOCUMENT = TypeAdapter(Measured)
 
 
 def load(path: Path = SHIPPED) -> Measured:
-    """Read a file of times. InputError when it is none, or holds what is no time."""
+    """Read a file of times. InputError when it is invalid."""
     try:
         found = _DOCUMENT.validate_json(read_bounded(path, _MOST_BYTES, "file of measured times"))
     except OSError as error:
@@ -126,12 +126,12 @@ def load(path: Path = SHIPPED) -> Measured:
 
 @cache
 def shipped() -> Measured:
-    """The times that come with hpn."""
+    """Return the times that come with hpn."""
     return load()
 
 
 def text_of(measured: Measured) -> str:
-    """The file's text."""
+    """Return the text of the file."""
     return _DOCUMENT.dump_json(measured, indent=1).decode() + "\n"
 
 
@@ -153,7 +153,7 @@ def _fits(pause: Pause | None, ms: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Times for some flows and their pauses, and the whole range that was measured, ms."""
+    """Times and pauses drawn for some flows, and the full measured range, in ms."""
 
     ms: tuple[float, ...]
     pauses: tuple[Pause | None, ...]
@@ -163,16 +163,19 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What times were drawn from: how many runs, of which fault, under which conditions."""
+    """Basis of drawn times: number of runs, their fault and their conditions."""
 
     fault: str
     conditions: Conditions
     runs: int
-    same: bool  # fault and conditions are those that were asked for
+    same: bool  # fault and conditions match the request
 
 
 class Draws:
-    """Draws times by a seed. The flows of one edge share a run, as in a lab they would share its timers' phases."""
+    """Random source of failover times; flows of one edge share a run, as they share its timers' phases in a lab.
+
+    The seed makes the times reproducible.
+    """
 
     def __init__(self, measured: Measured, conditions: Conditions, seed: int) -> None:
         self._measured, self._conditions = measured, conditions
@@ -180,10 +183,10 @@ class Draws:
         self.used: dict[Case, Used] = {}
 
     def draw(self, case: Case, alike: Sequence[Hashable]) -> Drawn | None:
-        """A time for each of some flows, the same for equal ones of ``alike``; None when no run has shown such a case.
+        """Draw a time for each flow, equal for equal values of ``alike``; None when no run has such a case.
 
-        From runs of the same fault, or else of another that took carrier away on the same side of flows; of these from
-        runs under the same conditions, or else those that are most alike.
+        Runs of the same fault are preferred to runs of another carrier fault on the same side of flows. Of these, runs
+        under the most similar conditions are used.
         """
         near = [times for times in self._measured.times if replace(times.case, fault=case.fault) == case]
         exact = [times for times in near if times.case == case]
@@ -205,7 +208,7 @@ class Draws:
         return [times for times, rank in zip(found, ranks, strict=True) if rank == min(ranks)]
 
     def _unlike(self, other: Conditions) -> int:
-        """How unlike other conditions are: what decides most weighs most."""
+        """Return the distance to other conditions, with the most important condition weighted most."""
         mine = self._conditions
         return (
             8 * (mine.path_control != other.path_control)

@@ -1,7 +1,6 @@
-"""Offered load from paths and rates: of a drill by the model, of a run by the paths it took. Imports numpy.
+"""Offered load from paths and rates: of a drill by the model, of a run by its recorded paths. Imports numpy.
 
-Changes when the load of a link is added up differently. Paths are arrays of directed links as ``traffic.fluid`` has
-them.
+Changes when the load of a link is summed differently. Paths are arrays of directed links as in ``traffic.fluid``.
 """
 
 from __future__ import annotations
@@ -37,27 +36,27 @@ _MOST_OVERLOADED = 256
 
 @dataclass(frozen=True, eq=False)
 class Going:
-    """Where packets go in a span. Arrays have one row for each flow."""
+    """Paths of packets in a span; arrays have one row per flow."""
 
     begin_ns: int
     end_ns: int
     after: str
     data: NDArray[np.int32]  # (flows, hops), -1: none
-    answers: NDArray[np.int32]  # the same of acknowledgements
-    sends: Flags  # it is there, and its queue pair alive
+    answers: NDArray[np.int32]  # paths of acknowledgements
+    sends: Flags  # active, with a working queue pair
     arrives: Flags
     known: Flags
-    marred: Flags  # its path crosses a link that loses packets by itself
-    why: Sequence[str]  # it does not arrive; '': routes end
-    unanswered: Mapping[int, str]  # rows whose acknowledgements do not arrive, and why
-    since_ns: Ints  # when each flow took this path
+    marred: Flags  # the path crosses a link that loses packets by itself
+    why: Sequence[str]  # reason for no arrival; '': routes end
+    unanswered: Mapping[int, str]  # reasons by row for acknowledgements that do not arrive
+    since_ns: Ints  # start time of the flow's current path
     moved: Flags  # an edge moved it to this path
     down: frozenset[str]
-    slow: Mapping[str, float]  # links, and the share of their rate that is left
+    slow: Mapping[str, float]  # share of the rate left, by link
 
 
 def offered_load(links: Links, flows: Sequence[FlowSpec], spans: Sequence[Going], tick_ns: int) -> Offered:
-    """Add it up; ``tick_ns`` of the senders decides how often they acknowledge."""
+    """Return the offered load; ``tick_ns`` of the senders determines how often acknowledgements come."""
     shares = [_shares(links, flows, span, tick_ns) for span in spans]
     return Offered(
         spans=tuple(_span(flows, span, share) for span, share in zip(spans, shares, strict=True)),
@@ -67,9 +66,9 @@ def offered_load(links: Links, flows: Sequence[FlowSpec], spans: Sequence[Going]
 
 
 def planned_load(drill: Drill, *, as_dead: bool = False) -> Offered | None:
-    """The offered load of a drill's streams, once failover is over, by the model; None where it has no streams.
+    """Return the modelled load of a drill's streams after failover is complete; None without streams.
 
-    After faults that the model does not speak to no path is known; with ``as_dead`` their links are taken for dead.
+    After faults that the model does not support paths are unknown; with ``as_dead`` their links count as down.
     """
     if drill.job is not None or not drill.streams:
         return None
@@ -116,7 +115,7 @@ def _planned(stage: Stage, end_ns: int, placing: Placing, count: int) -> Going:
 
 
 def _shares(links: Links, flows: Sequence[FlowSpec], span: Going, tick_ns: int) -> Floats:
-    """Offered load / rate of each directed link; nothing of flows whose paths are not known."""
+    """Return offered load / rate of each directed link, without flows on unknown paths."""
     pps = np.array([flow.rate_pps for flow in flows])
     bits = np.array([8 * wire_bytes(flow.path_mtu) for flow in flows], dtype=np.float64)
     sends = span.sends & span.known
@@ -128,7 +127,7 @@ def _shares(links: Links, flows: Sequence[FlowSpec], span: Going, tick_ns: int) 
 
 
 def _span(flows: Sequence[FlowSpec], span: Going, shares: Floats) -> Span:
-    overloaded = np.append(shares > FULL, False)  # -1, no link, is the last
+    overloaded = np.append(shares > FULL, False)  # the last element stands for -1, no link
     crosses = overloaded[span.data].any(axis=1) & span.sends & span.arrives & span.known & ~span.marred
     return Span(
         begin_ns=span.begin_ns,
@@ -152,7 +151,7 @@ def _span(flows: Sequence[FlowSpec], span: Going, shares: Floats) -> Span:
 
 
 def _worth_telling(shares: Floats) -> Sequence[int]:
-    """Numbers of the busiest links, and of all that are overloaded at any time, in order."""
+    """Return the indices of the busiest links, and of all links overloaded at any time, in order."""
     worst = shares.max(axis=0)
     order = np.argsort(-worst, kind="stable")
     overloaded, used = int(np.count_nonzero(worst > FULL)), int(np.count_nonzero(worst))

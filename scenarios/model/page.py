@@ -1,4 +1,4 @@
-"""What the model says of a drill, for a terminal and for other programs; each figure says that it is modelled. PURE."""
+"""Result of the model for a terminal and as JSON; each figure is marked as modelled. PURE."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NONE = "-"
 
 
 def page(answer: Answer) -> Group:
-    """All of it as tables."""
+    """Return the whole result as tables."""
     return Group(*_parts(answer))
 
 
@@ -51,7 +51,7 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
 
 
 def _edges(answer: Answer) -> Iterator[RenderableType]:
-    """What each edge did to streams, or to the job."""
+    """Yield the effect of each edge on streams or the job."""
     job = answer.metrics.job
     if answer.metrics.edges and job is None:
         columns = ("edge", ">flows hit", ">cut off", ">worst ms", ">range", ">died")
@@ -105,7 +105,7 @@ def _expectations(answer: Answer) -> RenderableType:
 
 
 def _loads(answer: Answer) -> RenderableType:
-    """The links whose load is most, or changes most."""
+    """Return the links with the highest load."""
     spans = ("before", *(f"{result.edge.kind} {result.edge.fault}" for result in answer.metrics.edges))
     chosen = sorted(answer.loads, key=lambda each: -max(each.load))[:_MOST_LINKS]
     rest = len(answer.loads) - len(chosen)
@@ -124,7 +124,7 @@ def _basis(basis: Basis) -> tuple[str, ...]:
 
 
 def document(answer: Answer) -> Mapping[str, object]:
-    """For other programs."""
+    """Return the result as a JSON document."""
     return {
         "how": HOW,
         "drill": answer.drill,
@@ -178,13 +178,13 @@ def _link(each: LinkLoad) -> Mapping[str, object]:
 
 
 def measured_table(found: Measured) -> RenderableType:
-    """What runs have shown, case by case."""
+    """Return the measured times as a table, case by case."""
     columns = ("measured in the lab", ">runs", ">flows", ">least ms", ">median", ">most")
     return table("times of failovers", columns, [_case(case, found) for case in _cases(found)])
 
 
 def measured_document(found: Measured) -> Mapping[str, object]:
-    """The same for other programs."""
+    """Return the measured times as a JSON document."""
     return {
         "how": "measured",
         "runs": [asdict(each) for each in found.sources],

@@ -1,7 +1,8 @@
-"""Which way each queue pair goes once LAGs, BGP and path control have done what dead links ask of them. PURE.
+"""Path assignment: path of each queue pair after LAGs, BGP and path control have reacted to failed links. PURE.
 
-Path control is that of ``testbed.routing.pathcontrol.host_agent``: home where the destination can be reached from
-there, else where it is if that will do, else the first free source port that the LAG sends through a port that will.
+Path control follows ``testbed.routing.pathcontrol.host_agent``. It prefers the home source port if the destination is
+reachable from its port, then the current one. Otherwise it takes the first free source port that the LAG maps to a
+working port.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from hpn.traffic.fluid.forwarding import MOST_HOPS, Forwarding
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """The directed links of each flow's data (-1: none), and whether it arrives; not where it is dropped on the way.
+    """Directed links of each flow's data (-1: none), and whether it arrives; it does not if dropped on the path.
 
-    A flow whose NIC has no port left has no links. ``answers``: the links of its acknowledgements.
+    A flow whose NIC has no port left has no links. ``answers``: links of its acknowledgements.
     """
 
     links: NDArray[np.int32]  # (flows, MOST_HOPS)
@@ -34,10 +35,10 @@ class Placed:
 
 
 class Placing:
-    """The flows of a drill and the source ports that they have now; each ``settle`` begins where the last one ended."""
+    """Flows of a drill and their current source ports; each ``settle`` starts from the result of the last one."""
 
     def __init__(self, fabric: Fabric, lag: Lag, flows: Sequence[FlowSpec], *, known: bool) -> None:
-        """``known``: to path control, where the topology has any."""
+        """Take ``known``: True if path control, where the topology has it, knows the flows."""
         self._fabric, self._lag, self._flows = fabric, lag, flows
         self._control = known and fabric.spec.path_control.chosen.name == DEFAULT
         self._sports: dict[str, SourcePorts] = {}
@@ -48,7 +49,7 @@ class Placing:
             self._of(flow.dst_nic).add(2 * flow.id + 1, flow.ack_sport)
 
     def settle(self, down: Collection[str]) -> Placed:
-        """Where the flows end up while these links are dead."""
+        """Return the final paths of the flows while these links are down."""
         forwarding = Forwarding(self._fabric, down)
         if self._control:
             for flow, (src, dst) in zip(self._flows, self._ends, strict=True):
@@ -61,7 +62,7 @@ class Placing:
     def _walk(
         self, ends: Sequence[tuple[Nic, Nic]], which: int, forwarding: Forwarding
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """The ways of all flows' data (0) or acknowledgements (1), from the first end to the other."""
+        """Return the paths of all flows' data (0) or acknowledgements (1), from the first end to the other."""
         sports = [self._of(src.name)[2 * flow.id + which] for flow, (src, _) in zip(self._flows, ends, strict=True)]
         ports = [self._port(src, dst, sport, forwarding) for (src, dst), sport in zip(ends, sports, strict=True)]
         sending = [at for at, port in enumerate(ports) if port is not None]
@@ -77,7 +78,7 @@ class Placing:
         return links, arrives
 
     def _port(self, src: Nic, dst: Nic, sport: int, forwarding: Forwarding) -> int | None:
-        """The member port that packets leave by; None where the NIC has none left."""
+        """Return the member port for outgoing packets, or None if the NIC has no active port."""
         active = _active(src, forwarding)
         return self._lag.port(src, dst.ip, sport, ROCE_PORT, active) if active else None
 

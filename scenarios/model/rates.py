@@ -1,4 +1,4 @@
-"""Rates of constant-rate streams, piece by piece of their ways, and what is added up over windows of time. PURE."""
+"""Rates of constant-rate streams for each piece of their paths, and their sums over windows of time. PURE."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from hpn.traffic.streams.qp import RetryPolicy, ack_delay_ns
 Floats = NDArray[np.float64]
 
 ACK_BITS = 8 * (ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES)
-"""Of an acknowledgement, as a port's rate limit counts it."""
+"""Bits of an acknowledgement, as counted by a port's rate limit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Rates over time: row by row the pieces that ``bounds_ns`` part, which has one more than there are rows."""
+    """Rates over time: one row per piece. ``bounds_ns`` has the limits of the pieces, one more than rows."""
 
     bounds_ns: tuple[int, ...]
-    offered: Floats  # (pieces, flows), packets/s that are sent
-    delivered: Floats  # packets/s that arrive
-    carried: Floats  # (pieces, directed links), bit/s that leave a port, acknowledgements and all
-    died_ns: tuple[int | None, ...]  # by flow: its queue pair had used its retries up
+    offered: Floats  # (pieces, flows), packets/s sent
+    delivered: Floats  # packets/s received
+    carried: Floats  # (pieces, directed links), bit/s out of a port, with acknowledgements
+    died_ns: tuple[int | None, ...]  # by flow: when its queue pair exhausted its retries
 
     def packets(self, of: Floats, begin_ns: int, end_ns: int) -> Floats:
-        """What rates add up to from one moment to another: packets of each flow, or bits of each link."""
+        """Return the integral of rates over a span: packets of each flow, or bits of each link."""
         bounds = np.clip(np.array(self.bounds_ns, dtype=np.float64), begin_ns, end_ns)
         found: Floats = np.diff(bounds) @ of / 1e9
         return found
 
 
 def course_of(links: Links, flows: Sequence[FlowSpec], ways: Ways, end_ns: int, tick_ns: int) -> Course:
-    """The rates of streams on their ways, until ``end_ns``; one whose queue pair dies sends nothing any more.
+    """Return the rates of streams on their paths until ``end_ns``; a flow stops when its queue pair fails.
 
-    ``tick_ns``: of the lab's workers, which decides how often they acknowledge.
+    ``tick_ns``: tick of the lab's workers, which determines how often they acknowledge.
     """
     died = [_died_ns(flow, ways.outages_of.get(at, ()), end_ns) for at, flow in enumerate(flows)]
     moments = sorted({piece.begin_ns for piece in ways.pieces} | {at for at in died if at is not None})
@@ -63,9 +63,9 @@ def course_of(links: Links, flows: Sequence[FlowSpec], ways: Ways, end_ns: int, 
 def _solved(
     links: Links, piece: Piece, offered: Floats, bits: Floats, acknowledged_pps: float
 ) -> tuple[Floats, Floats]:
-    """Packets/s that arrive of each flow, and bit/s that leave by each directed link.
+    """Return the received packets/s of each flow, and the bit/s out of each directed link.
 
-    What arrives is acknowledged, so often at most; where data and acknowledgements do not fit together both lose.
+    Arrived packets are acknowledged at a limited rate. If data and acknowledgements do not fit together, both lose.
     """
     capacity = capacity_of(links, piece.slow)
     data = np.where((piece.links >= 0).any(axis=1), offered * bits, 0.0)
@@ -80,7 +80,7 @@ def _solved(
 
 
 def capacity_of(links: Links, slow: Mapping[str, float]) -> Floats:
-    """The rate of each directed link while these links have part of theirs, bit/s."""
+    """Return the rate of each directed link in bit/s; ``slow`` has the share that is left of a link's rate."""
     capacity = links.capacity.copy()
     for name, share in slow.items():
         link = links.fabric.link(name)
@@ -90,13 +90,13 @@ def capacity_of(links: Links, slow: Mapping[str, float]) -> Floats:
 
 
 def answers_pps(flows: Sequence[FlowSpec], tick_ns: int) -> float:
-    """Acknowledgements a second at most: workers look at what has arrived so often, and answer each flow once."""
+    """Return the maximum rate of acknowledgements per second: workers acknowledge each flow once per look."""
     delay_ns = ack_delay_ns(RetryPolicy(flow.ib_timeout, flow.retry_count) for flow in flows)
     return 1e9 / (max(delay_ns, tick_ns) // tick_ns * tick_ns)
 
 
 def _died_ns(flow: FlowSpec, outages: Sequence[Outage], end_ns: int) -> int | None:
-    """When a queue pair gives up: so long after the last acknowledgement as its retries last."""
+    """Return when a queue pair gives up: its retries last for a fixed time after the last acknowledgement."""
     patience_ns = RetryPolicy(flow.ib_timeout, flow.retry_count).patience_ns
     if not flow.ib_timeout:
         return None

@@ -1,6 +1,6 @@
-"""Where a queue pair's packets go by computation: the LAG's hash, then the fabric's forwarding. PURE.
+"""Computed paths of queue pairs: the LAG's hash, then the fabric's forwarding. PURE.
 
-It answers what ``scenarios.run.lab_router`` asks a lab, so that source ports are chosen by the same code.
+The interface is that of ``scenarios.run.lab_router``, so that source ports are chosen by the same code.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN
 from hpn.traffic.fluid.forwarding import Forwarding
 
 _BLOCK = 24
-"""Source ports looked up at once: an array costs little more than one of them, and who asks for one asks for its
-neighbours next."""
+"""Number of source ports looked up at once.
+
+An array costs little more than one of them, and the neighbours are requested next.
+"""
 _AT_ONCE = 2_000
-"""Flows looked up in one array, whose size this bounds."""
+"""Number of flows looked up in one array, which bounds its size."""
 
 
 class Lag:
-    """Which member port a NIC's LAG takes: that of Linux bonding (layer3+4), or of the nft datapath where asked for."""
+    """LAG hash of a NIC: that of Linux bonding (layer3+4), or that of the nft datapath if selected."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
         self.name = NFT.name if fabric.spec.lag == NFT.name else "kernel"
 
     def port(self, nic: Nic, dst_ip: str, sport: int, dport: int, active: Sequence[int]) -> int:
-        """The index of the member port, of those that are ``active``, which must be some."""
+        """Return the index of the member port among those in ``active``, which must not be empty."""
         if len(active) == 1:
             return active[0]
         if self.name == NFT.name:
@@ -40,7 +42,7 @@ class Lag:
 
 
 class ModelRouter:
-    """``traffic.flows.paths.Router`` on the healthy fabric."""
+    """Implementation of ``traffic.flows.paths.Router`` on the healthy fabric."""
 
     def __init__(self, fabric: Fabric, lag: Lag, forwarding: Forwarding) -> None:
         self._fabric, self._lag, self._forwarding = fabric, lag, forwarding
@@ -48,27 +50,27 @@ class ModelRouter:
         self._names = [link.name for link in fabric.links]
 
     def ports(self, nic: str) -> int:
-        """Member ports of a NIC's LAG."""
+        """Return the number of member ports of a NIC's LAG."""
         return len(self._fabric.nic(nic).links)
 
     def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
-        """Index of the member port the LAG picks."""
+        """Return the index of the member port that the LAG picks."""
         source = self._fabric.nic(nic)
         return self._lag.port(source, dst_ip, sport, dport, range(len(source.links)))
 
     def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Names of the links on the path."""
+        """Return the names of the links on the path."""
         key = (src_nic, dst_nic, sport)
         if key not in self._known:
             self.look_up([key])
         return self._known[key]
 
     def rate_bps(self, link: str) -> int:
-        """The emulated rate of a link."""
+        """Return the emulated rate of a link in bit/s."""
         return self._fabric.link(link).rate_bps
 
     def look_up(self, wanted: Sequence[tuple[str, str, int]]) -> None:
-        """Have ready the links from NIC to NIC by these source ports and those behind them, many at a time."""
+        """Look up the links from NIC to NIC for these source ports and the following ones, many at a time."""
         for at in range(0, len(wanted), _AT_ONCE):
             self._walk([(src, dst, each) for src, dst, first in wanted[at : at + _AT_ONCE] for each in _block(first)])
 
@@ -82,5 +84,5 @@ class ModelRouter:
 
 
 def _block(first: int) -> Iterator[int]:
-    """Source ports from one on, as they are tried."""
+    """Return consecutive source ports in the order in which they are tried."""
     return (SPORT_MIN + (first - SPORT_MIN + step) % (SPORT_MAX - SPORT_MIN + 1) for step in range(_BLOCK))

@@ -1,7 +1,7 @@
-"""The way of every flow over time: where failover has put it, and when it had none. PURE.
+"""Path of every flow over time: where failover has put it, and when it had none. PURE.
 
-Between two changes nothing changes. What a failover takes is drawn from what the lab took (``measured``); where flows
-end up follows from hashes, BGP and path control alone (``placing``).
+Paths change only at the listed times. Failover durations are drawn from the lab's times (``measured``). The final paths
+follow from hashes, BGP and path control alone (``placing``).
 """
 
 from __future__ import annotations
@@ -30,30 +30,33 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A flow's data did not arrive. ``edge``: index of the edge that began it; ``end_ns`` None: it was not over."""
+    """Outage of a flow's data.
+
+    ``edge``: index of the edge that began it. ``end_ns``: None if it was not over.
+    """
 
     flow: int  # index
     edge: int
     begin_ns: int
     end_ns: int | None
-    least_ms: float  # what the lab's runs have seen of such cases, end to end
+    least_ms: float  # range in the lab's runs of such cases, end to end
     most_ms: float
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """All ways from ``begin_ns`` until the next piece."""
+    """Paths of all flows from ``begin_ns`` until the next piece."""
 
     begin_ns: int
     links: NDArray[np.int32]  # (flows, hops), directed; -1: none
     arrives: NDArray[np.bool_]
-    answers: NDArray[np.int32]  # the links of their acknowledgements
+    answers: NDArray[np.int32]  # links of their acknowledgements
     slow: Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """What became of all flows; times are relative to the start of traffic."""
+    """Paths of all flows over time; times are relative to the start of traffic."""
 
     edges: tuple[Edge, ...]
     pieces: tuple[Piece, ...]
@@ -61,7 +64,7 @@ class Ways:
 
     @cached_property
     def outages_of(self) -> Mapping[int, Sequence[Outage]]:
-        """The outages of each flow that had any, in order."""
+        """Outages of each flow that had any, in order."""
         found: dict[int, list[Outage]] = {}
         for outage in self.outages:
             found.setdefault(outage.flow, []).append(outage)
@@ -70,19 +73,19 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A flow's way at a later moment; ``pause_ns``: from when to when it loses it again."""
+    """Future path of a flow; ``pause_ns``: start and end of a second loss."""
 
     at_ns: int
     links: Row
-    edge: int  # number of the edge that it follows from
+    edge: int  # number of the edge that caused it
     pause_ns: tuple[int, int] | None = None
     arrives: bool = True
 
 
 class _Walk:
-    """Goes through the stages once.
+    """Walk through the stages.
 
-    Acknowledgements have no times of their own: they take their new ways with the last of the data.
+    Acknowledgements have no times of their own: they change paths together with the last of the data.
     """
 
     def __init__(self, fabric: Fabric, flows: Sequence[FlowSpec], draws: Draws, first: Placed) -> None:
@@ -90,7 +93,7 @@ class _Walk:
         self._links, self._arrives = first.links.copy(), first.arrives.copy()
         self._answers, self._next_answers = first.answers, first.answers
         self._pending: dict[int, _Pending] = {}
-        self._open: dict[int, int] = {}  # flow to its outage
+        self._open: dict[int, int] = {}  # index of the open outage by flow
         self._slow: Mapping[str, float] = {}
         self.outages: list[Outage] = [
             Outage(int(flow), -1, 0, None, 0.0, 0.0) for flow in np.flatnonzero(~first.arrives)
@@ -99,7 +102,7 @@ class _Walk:
         self.pieces = [self._piece(0)]
 
     def until(self, end_ns: int) -> None:
-        """Let what is pending happen, up to a moment."""
+        """Apply the pending changes up to a time."""
         while self._pending and (at_ns := min(due.at_ns for due in self._pending.values())) <= end_ns:
             for flow in [flow for flow, due in self._pending.items() if due.at_ns == at_ns]:
                 self._happen(flow, self._pending.pop(flow))
@@ -108,7 +111,7 @@ class _Walk:
             self.pieces.append(self._piece(at_ns))
 
     def _happen(self, flow: int, due: _Pending) -> None:
-        """A flow gets its way, or loses it again for a while."""
+        """Give a flow its path, or take it away again for a while."""
         self._put(flow, due.links if due.arrives else (), arrives=due.arrives)
         if due.arrives:
             self._close(flow, due.at_ns)
@@ -122,7 +125,7 @@ class _Walk:
             self._pending[flow] = _Pending(end_ns, due.links, due.edge)
 
     def edge(self, number: int, edge: Edge, stage: Stage, placed: Placed, kinds: Mapping[str, str]) -> None:
-        """Something breaks or heals."""
+        """Apply a failure or a repair."""
         self._slow = stage.slow
         dead = {at for at, link in enumerate(self._fabric.links) if link.name in stage.down}
         nics, groups = edge.nics, dict[Case, list[int]]()
@@ -150,14 +153,14 @@ class _Walk:
         self.pieces.append(self._piece(stage.at_ns))
 
     def _step(self, flow: int, stage: Stage, placed: Placed, dead: set[int], number: int) -> Step | None:
-        """What the edge is to a flow, which loses its way here if it does; None for nothing that takes time."""
+        """Return the effect of an edge on a flow, and remove its path if broken; None if nothing takes time."""
         before, after = _row(self._links[flow]), _row(placed.links[flow])
         broken = any(link // 2 in dead for link in before)
         has_way = bool(placed.arrives[flow])
         pending = self._pending.get(flow)
         if pending is not None:
             if not any(link // 2 in dead for link in pending.links) and not self._arrives[flow]:
-                return None  # it is about to get a way that still stands
+                return None  # it is about to get a path that still works
             del self._pending[flow]
         if not self._arrives[flow]:
             if not has_way:
@@ -171,14 +174,14 @@ class _Walk:
         return Step.MOVED if before != after else None
 
     def _shares(self, flow: int, step: Step, placed: Placed) -> Row:
-        """Flows whose times are one: those that come onto the same links, as these stand at one moment; else none."""
+        """Return a key for flows that share a time: flows moved to the same links, as these come up at one moment."""
         if step is not Step.MOVED:
             return (flow,)
         before = _row(self._links[flow])
         return tuple(link for link in _row(placed.links[flow]) if link not in before)
 
     def _say_range(self, flow: int, at_ns: int, drawn: Drawn) -> None:
-        """The lab's runs, end to end, of the outage that a flow has at an edge."""
+        """Store the range of the lab's runs, end to end, in the open outage of a flow."""
         outage = self._open.get(flow)
         if outage is not None:
             began = self.outages[outage]
@@ -207,7 +210,7 @@ def ways_of(
     draws: Draws,
     end_ns: int,
 ) -> Ways:
-    """The ways of ``flows`` through the stages of a drill. InputError where no run shows how long something takes."""
+    """Return the paths of ``flows`` through the stages of a drill. InputError when no run has a required time."""
     walk = _Walk(fabric, flows, draws, placing.settle(course[0].down))
     edges = tuple(_edges(fabric, flows, course, end_ns))
     kinds = {due.planned.id: due.planned.fault.KIND for stage in course[1:] for due in _moment(stage).due}
@@ -219,7 +222,7 @@ def ways_of(
 
 
 def _edges(fabric: Fabric, flows: Sequence[FlowSpec], course: Sequence[Stage], end_ns: int) -> Iterator[Edge]:
-    """The stages' moments as analysis knows edges; the injection takes no time."""
+    """Yield the moments of the stages as edges for the analysis; the injection takes no time."""
     ends = [*(stage.at_ns for stage in course[2:]), end_ns][: len(course) - 1]
     for stage, window_end_ns in zip(course[1:], ends, strict=True):
         moment = _moment(stage)

@@ -1,1 +1,1 @@
-"""The claims of the HPN paper, held against runs."""
+"""Claims of the HPN paper, compared with runs."""

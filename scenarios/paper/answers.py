@@ -1,6 +1,6 @@
-"""The answer to each claim of the paper, and how all of them are shown: terminal, JSON, Markdown, exit code. PURE.
+"""Answer to each claim of the paper, and the output of all: terminal, JSON, Markdown, exit code. PURE.
 
-Changes when an answer is shown in another way.
+Changes when an answer is shown differently.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")
 
 @dataclass(frozen=True, slots=True)
 class WithoutRow:
-    """What the judge of a claim says of a network without what the claim is about: it must not agree."""
+    """Result of a claim's judge on a network without the claimed feature: it must not agree."""
 
     what: str
     ours: str
@@ -29,9 +29,9 @@ class WithoutRow:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. ``agrees`` with the paper is an answer about the statement, not about every digit.
+    """Row of the table. ``agrees`` refers to the statement, not to every digit.
 
-    ``known``: it differs and the entry says why.
+    ``known``: True if it differs and the entry explains why.
     """
 
     key: str
@@ -51,17 +51,17 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def claims_table(rows: Iterable[Row]) -> Table:
-    """For the terminal."""
+    """Return the table for the terminal."""
     return table("HPN, SIGCOMM 2024: what the paper says and what was found here", _COLUMNS, map(_cells, rows))
 
 
 def document(rows: Iterable[Row], engine: str) -> dict[str, object]:
-    """The same as data."""
+    """Return the claims as a JSON document."""
     return {"engine": engine, "claims": [asdict(row) for row in rows]}
 
 
 def markdown(rows: Sequence[Row], engine: str) -> str:
-    """The same for a document."""
+    """Return the claims as Markdown."""
     lines = [
         "# Claims of the HPN paper, reproduced",
         "",
@@ -87,9 +87,9 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 
 def exit_code(rows: Iterable[Row]) -> int:
-    """1 when a claim has no evidence, is not shown, or differs and its entry does not say why; 4 when one is not told.
+    """Return 1 when a claim has no evidence, is not shown, or differs without explanation; 4 when one is not told.
 
-    Else 0: every claim got an answer. What nothing speaks to does not count.
+    Return 0 otherwise: every claim got an answer. Claims that cannot be reproduced do not count.
     """
     answers = {row.answer for row in rows if not row.known}
     if answers & {Answer.DIFFERS, Answer.NOT_SHOWN, Answer.NO_EVIDENCE}:

@@ -1,4 +1,4 @@
-"""What a claim of the HPN paper is, and how it can fare. Pure; the claims are ``scenarios.paper.claims``."""
+"""Claim of the HPN paper and its possible answers. Pure; the claims are in ``scenarios.paper.claims``."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hpn.scenarios.paper.judges import Evidence, Finding
 
 
 class Answer(StrEnum):
-    """How a claim fared."""
+    """Answer to a claim."""
 
-    AGREES = "agrees"  # a run says the same; a figure may differ, for the reason given
-    COMPUTED = "agrees, computed"  # arithmetic does: no packet was sent
+    AGREES = "agrees"  # a run confirms it; a figure may differ, for the reason given
+    COMPUTED = "agrees, computed"  # by calculation: no packet was sent
     DIFFERS = "differs"
-    NOT_SHOWN = "not shown"  # it agrees, but so does a network without what the paper gives the credit to
-    NOT_TOLD = "not told"  # the interval of a figure has its limit within, or there is no figure
-    NO_EVIDENCE = "no evidence"  # a drill failed its own expectations: it did not measure what it was made for
-    NOT_REPRODUCED = "not reproduced"  # nothing here speaks to it yet
-    NOT_RUN = "not run"  # this machine could not, or the run was too noisy
+    NOT_SHOWN = "not shown"  # it agrees, but so does a network without the feature that the paper credits
+    NOT_TOLD = "not told"  # the limit lies in the interval of a figure, or there is no figure
+    NO_EVIDENCE = "no evidence"  # a drill failed its own expectations, so it did not measure what it should
+    NOT_REPRODUCED = "not reproduced"  # no drill or calculation covers it yet
+    NOT_RUN = "not run"  # this machine could not run it, or the run was too noisy
 
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """A network without what a claim is about, and the runs on it that take the place of the claim's own.
+    """Network without the claimed feature, and the runs on it that replace the claim's own.
 
-    ``instead``: of the claim's drills, those that are replaced. ``pod``: the preset that is counted instead of ``pod``.
+    ``instead``: replacements by drill of the claim. ``pod``: the preset counted instead of ``pod``.
     """
 
     what: str
@@ -36,39 +36,39 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim. Without ``judge`` nothing here speaks to it, and ``why`` says what is missing.
+    """One claim of the paper. Without ``judge`` it is not covered here, and ``why`` says what is missing.
 
-    ``shortfall`` says why it is known to differ here; a claim that differs without one is news.
+    ``shortfall`` explains a known difference; a claim that differs without one is news.
     """
 
     key: str
     claim: str
     paper: str
-    why: str  # ours differs from the paper's
+    why: str  # reason that our figure differs from the paper's
     drills: tuple[str, ...] = ()
     judge: Callable[[Evidence], Finding] | None = None
-    by: str = ""  # what speaks to it, when it is no drill
+    by: str = ""  # source of the answer, if not a drill
     paths: bool = False  # path figures are a second opinion
     without: tuple[Without, ...] = ()
     shortfall: str = ""
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """Every drill that is needed, each once: those of the claim, then those on networks without its feature."""
+        """Required drills, each once: those of the claim, then those on networks without its feature."""
         others = (name for each in self.without for name in each.instead.values())
         return tuple(dict.fromkeys((*self.drills, *others)))
 
 
 DRAWS = (1, 2, 3)
-"""Seeds of a comparison's draws. One draw says little: hashes that do not meet cost nothing, others half the rate."""
+"""Seeds of a comparison. One draw is not enough: without hash collisions nothing is lost, with them half the rate."""
 
 
 def drawn(drill: str, seeds: Sequence[int] = DRAWS) -> tuple[str, ...]:
-    """The runs of a drill with these seeds of its topology: what hashes, source ports and orders of hosts follow."""
+    """Return the runs of a drill with these topology seeds, which set hashes, source ports and orders of hosts."""
     return tuple(f"{drill}@{seed}" for seed in seeds)
 
 
 def drill_of(run: str) -> tuple[str, int | None]:
-    """The drill of a run by its name, and the seed where that has one."""
+    """Return the drill of a run by its name, and the seed if it has one."""
     drill, _, seed = run.partition("@")
     return drill, int(seed) if seed else None

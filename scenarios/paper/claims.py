@@ -1,9 +1,8 @@
-"""The claims of the HPN paper that a testbed can speak to, and what each is held against. Pure.
+"""Claims of the HPN paper that a testbed can check, and the evidence for each. Pure.
 
-Alibaba HPN, SIGCOMM 2024, doi 10.1145/3651890.3672265. A new claim is one entry of ``CLAIMS``; those about jobs are
-in ``job_claims``. Every figure of ours is taken from evidence by the judge of an entry, none is written down here. A
-claim that a run can speak to names networks ``without`` what the paper gives the credit to: there the same judge must
-not find that it holds.
+Alibaba HPN, SIGCOMM 2024, doi 10.1145/3651890.3672265. A new claim is one entry of ``CLAIMS``; those about jobs are in
+``job_claims``. The judge of an entry takes every figure of ours from evidence; none is written down here. A claim that
+a run can check names networks ``without`` the feature that the paper credits. There the same judge must not confirm it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Two networks that do the same work, draw by draw: how much faster the better one is. Pure.
+"""Comparison of two networks with the same work, draw by draw: the speed-up of the better one. Pure.
 
-The paper's figures are ratios of one network's pace to another's. Here a ratio is taken for every draw, which is a seed
-of the topology: how switches and LAGs hash, and in which order hosts stand where that is drawn. Their mean is held
-against the paper's figure, and their spread is shown.
+The paper's figures are ratios of the paces of two networks. Here a ratio is computed for every draw. A draw is a seed
+of the topology, which sets the hashes of switches and LAGs, and the order of hosts if random. The mean ratio is
+compared with the paper's figure, and the spread is shown.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ from hpn.scenarios.paper.job_judges import job_of
 from hpn.scenarios.paper.judges import Evidence, Finding, mean_queue_ms
 
 FACTOR = 2.0
-"""Ours: a mean gain within this factor of the paper's says the same. The paper's are the most that it saw ('up to'),
-on networks 50 times as large."""
+"""Factor, our choice: a mean gain within it agrees with the paper's.
+
+The paper's figures are the highest that it saw ('up to'), on networks 50 times as large.
+"""
 
 WARM_UP_NS = 10**9
-"""Iterations that end this soon are not counted, as nccl-tests leaves out its first ones: more than five increase
-timers of congestion control in the drills compared here."""
+"""Warm-up: iterations that end earlier are not counted, as nccl-tests leaves out its first ones.
+
+It is more than five increase timers of congestion control in the drills compared here.
+"""
 
 _UNTOLD = Finding("too little was measured to tell", None)
-_FEWEST = 3  # iterations counted: below, an end that comes late by a step tells too much
+_FEWEST = 3  # iterations counted; with fewer, one that ends a step late weighs too much
 
 
 def period_ms(job: JobMetrics) -> float | None:
-    """Mean time from the end of an iteration of all ranks to that of the next, once warm; None for too few of them.
+    """Return the mean time between ends of iterations of all ranks after warm-up, or None for too few.
 
-    Where groups of ranks do not wait for each other it is that of the slowest.
+    If groups of ranks do not wait for each other, it is that of the slowest group.
     """
     ends = [each.end_ns for each in job.iterations]
     warm = [end for end in ends if end - job.iterations[0].begin_ns > WARM_UP_NS]
@@ -42,18 +46,18 @@ def period_ms(job: JobMetrics) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Runs of the network that is to be the better one, and of the other: one for each draw, or one for all draws."""
+    """Runs of the supposedly better network, and of the other: one for each draw, or one for all draws."""
 
     better: tuple[str, ...]
     other: tuple[str, ...]
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """All of them."""
+        """Runs of both networks."""
         return (*self.better, *self.other)
 
     def of(self, found: Evidence, figure: Callable[[DrillMetrics], float | None]) -> list[tuple[float, float]] | None:
-        """A figure of both networks, draw by draw; None when a run has none."""
+        """Return a figure of both networks, draw by draw; None when a run has none."""
         draws = max(len(self.better), len(self.other))
         both = [
             (figure(found.drills[_at(self.better, draw)]), figure(found.drills[_at(self.other, draw)]))
@@ -73,14 +77,14 @@ def _period(metrics: DrillMetrics) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Faster:
-    """A judge: in every draw the better network is faster, and in the mean by about as much as the paper says."""
+    """Judge: in every draw the better network is faster, and on average by about the paper's gain."""
 
     pair: Pair
-    paper: float  # gain, as a share
+    paper: float  # gain as a share
     what: str = "iteration"
 
     def __call__(self, found: Evidence) -> Finding:
-        """Our gains."""
+        """Return our gains."""
         periods = self.pair.of(found, _period)
         if periods is None:
             return _UNTOLD
@@ -91,23 +95,23 @@ class Faster:
 
 
 def says_the_same(gains: Sequence[float], paper: float) -> bool:
-    """Whether every draw gains, and their mean is within ``FACTOR`` of the paper's."""
+    """Return True if every draw gains, and the mean is within ``FACTOR`` of the paper's."""
     return min(gains) > 0 and paper / FACTOR <= fmean(gains) <= paper * FACTOR
 
 
 def spread(gains: Sequence[float]) -> str:
-    """'+46.2% (3 draws: +38.0 to +51.7%)'."""
+    """Return the gains as text: '+46.2% (3 draws: +38.0 to +51.7%)'."""
     return f"{fmean(gains):+.1%} ({len(gains)} draws: {min(gains) * 100:+.1f} to {max(gains):+.1%})"
 
 
 @dataclass(frozen=True, slots=True)
 class ShorterQueues:
-    """A judge: the queues of ports towards NICs are shorter in the better network, in every draw by more than half."""
+    """Judge: in every draw the queues of ports towards NICs are shorter by more than half in the better network."""
 
     pair: Pair
 
     def __call__(self, found: Evidence) -> Finding:
-        """Our queues: the mean over ports and time, then over draws."""
+        """Return our queues: the mean over ports and time, then over draws."""
         queues = self.pair.of(found, mean_queue_ms)
         if queues is None:
             return _UNTOLD
@@ -119,13 +123,13 @@ class ShorterQueues:
 
 @dataclass(frozen=True, slots=True)
 class FasterTraining:
-    """A judge: as ``Faster``, and what share of an iteration must be sums for the paper's gain."""
+    """Judge: as ``Faster``, with the share of sums in an iteration that the paper's gain requires."""
 
     pair: Pair
     paper: float
 
     def __call__(self, found: Evidence) -> Finding:
-        """Our gains; a share of an iteration is that of what is not compute, on the better network."""
+        """Return our gains; the share is that of the non-compute time of an iteration on the better network."""
         told = Faster(self.pair, self.paper)(found)
         periods, computes = self.pair.of(found, _period), self.pair.of(found, _compute_ms)
         if periods is None or computes is None:
@@ -140,6 +144,6 @@ class FasterTraining:
 
 
 def _compute_ms(metrics: DrillMetrics) -> float | None:
-    """Of an iteration, by the spans of its passes."""
+    """Return the compute time of an iteration in ms, from the spans of its passes."""
     spans = [span.mean_ms for span in job_of(metrics).spans if span.kind == "compute"]
     return sum(spans) if spans else None

@@ -1,9 +1,13 @@
-"""The claims of the HPN paper that are about jobs. Pure; an entry each, as in ``scenarios.paper.claims``.
+"""Claims of the HPN paper about jobs. Pure; one entry each, as in ``scenarios.paper.claims``.
 
-What was compared in the paper (sections 6.1, 9.1, 9.2): AllReduce and Multi-AllReduce by 448 GPUs on 56 hosts, in one
-segment of HPN or in three and a half of DCN+; AllReduce of 4 GB across segments by 32 to 256 GPUs, above two planes or
-one; four AllReduces at once over 512 GPUs, with and without path selection; a job of some 2,300 GPUs before and after
-it moved from DCN+ to HPN. Every network here is some 50 times smaller, with as much capacity above its ToRs as below.
+The paper compares (sections 6.1, 9.1, 9.2):
+
+* AllReduce and Multi-AllReduce by 448 GPUs on 56 hosts, in one segment of HPN or in three and a half of DCN+;
+* AllReduce of 4 GB across segments by 32 to 256 GPUs, above two planes or one;
+* four AllReduces at once over 512 GPUs, with and without path selection;
+* a job of some 2,300 GPUs before and after it moved from DCN+ to HPN.
+
+Every network here is about 50 times smaller, with as much capacity above its ToRs as below.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ _TRAINING = Pair(("job-training-hpn",), drawn("job-training-dcn-plus"))
 
 
 def _instead(runs: tuple[str, ...], *others: str) -> dict[str, str]:
-    """Each run's replacement: the one of the same draw, or the same one for all."""
+    """Return each run's replacement: the one of the same draw, or the same one for all."""
     return {run: others[at % len(others)] for at, run in enumerate(runs)}
 
 

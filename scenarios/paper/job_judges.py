@@ -1,6 +1,6 @@
-"""What the runs of jobs say to the paper's claims about one link: halts, deaths, lost iterations. Pure.
+"""Judges of the paper's claims about one link and jobs: halts, failures, lost iterations. Pure.
 
-Two networks that do the same work are compared in ``scenarios.paper.gains``.
+``scenarios.paper.gains`` compares two networks with the same work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hpn.testbed.errors import MachineError
 
 
 def job_of(metrics: DrillMetrics) -> JobMetrics:
-    """What a job did. MachineError for a drill that ran none."""
+    """Return the metrics of the job. MachineError for a drill without one."""
     if metrics.job is None:
         raise MachineError("the claim is about a job, and the drill ran none")
     return metrics.job
@@ -26,7 +26,7 @@ def _goes_on(job: JobMetrics) -> bool:
 
 
 def _went_on(job: JobMetrics) -> str:
-    """What became of a job, for people."""
+    """Return the outcome of a job as text."""
     if job.deaths:
         return "dead"
     if not _goes_on(job):
@@ -35,20 +35,20 @@ def _went_on(job: JobMetrics) -> str:
 
 
 def short_outage_job(found: Evidence) -> Finding:
-    """Single-ToR, repaired within a minute: a job with NCCL's own timers."""
+    """Judge single-ToR, repaired within a minute: a job with NCCL's own timers."""
     told, short = job_of(found.drills["job-outage-60s"]), job_of(found.drills["job-outage-25s"])
     text = f"{_went_on(told)}; repaired after 25 s: {_went_on(short)}"
     return Finding(text, _goes_on(told))
 
 
 def long_outage_job(found: Evidence) -> Finding:
-    """Single-ToR, repaired after two minutes: a job with NCCL's own timers."""
+    """Judge single-ToR, repaired after two minutes: a job with NCCL's own timers."""
     told = job_of(found.drills["job-outage-120s"])
     return Finding(_went_on(told), bool(told.deaths))
 
 
 def flap_job(found: Evidence) -> Finding:
-    """What a flapping link without another port adds to the iteration that it hits."""
+    """Judge the time that a flapping link without another port adds to the affected iteration."""
     job = job_of(found.drills["job-flap-single-tor"])
     if not _goes_on(job):
         return Finding(_went_on(job), True)
@@ -59,7 +59,7 @@ def flap_job(found: Evidence) -> Finding:
 
 
 def link_down_job(found: Evidence) -> Finding:
-    """What a job that fills all ports of its hosts loses with one of 16, in iterations."""
+    """Judge the loss in iterations of a job that fills all ports of its hosts and loses one of 16."""
     cost = job_of(found.drills["job-link-down-full-load"]).edges[0]
     lost = 1 - cost.rate_after / cost.rate_before
     text = f"{lost:.2%} of iterations ({plain(cost.rate_after)}/s, {plain(cost.rate_before)}/s before)"

@@ -1,4 +1,4 @@
-"""What runs and computations say to each claim of the paper: evidence in, our figure and whether it agrees out. Pure.
+"""Judges of the paper's claims: from evidence to our figure and the answer. Pure.
 
 A new claim is one function here and one entry in ``scenarios.paper.claims``.
 """
@@ -27,21 +27,24 @@ from hpn.testbed.fabric.inventory import Inventory
 from hpn.testbed.fabric.model import LinkKind, Role
 
 NEGLIGIBLE_MS = 100
-"""The paper's 'negligible' has no figure. Ours: what the drills of links allow a receiver, far below an iteration."""
+"""Limit for 'negligible', for which the paper has no figure: our drills allow a receiver as much.
+
+It is far below an iteration.
+"""
 
 AT_ONCE_MS = 5000
-"""Nor has its 'at once'. Ours: well below the 9 s that it calls a halt."""
+"""Limit for 'at once', for which the paper has no figure: well below the 9 s that it calls a halt."""
 
 HALT_MS = 9000
-"""What the paper calls the halt of a flap."""
+"""Duration of a flap's halt in the paper."""
 
 _BACK = 0.95
-_IDLE = 0.01  # of a port's rate: control frames and acknowledgements
+_IDLE = 0.01  # share of a port's rate: control frames and acknowledgements
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was measured and computed: runs by name, path figures by architecture, the whole pod's inventory.
+    """Measured and computed evidence: runs by name, path figures by architecture, the whole pod's inventory.
 
     A run is a drill, or a drill with another seed: ``DRILL@SEED`` (``scenarios.paper.claim.drawn``).
     """
@@ -50,12 +53,12 @@ class Evidence:
     events: Mapping[str, Sequence[Event]]  # by the same names
     paths: Mapping[str, PathFigures]
     pod: Inventory
-    preset: str = "pod"  # that ``pod`` was counted of
+    preset: str = "pod"  # source of ``pod``
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Our side of a claim. ``agrees`` is None where nobody can tell: no figure, or its limit lies in its interval."""
+    """Result for a claim. ``agrees`` is None if unknown: there is no figure, or its limit lies in its interval."""
 
     ours: str
     agrees: bool | None
@@ -69,7 +72,7 @@ def _edges(metrics: DrillMetrics, kind: EdgeKind) -> list[EdgeResult]:
 
 
 def worst_outage(metrics: DrillMetrics, at: At, bound: Bound, limit_ms: float) -> Check:
-    """The longest outage of any flow over all edges of a kind held against a limit, as an expectation of a drill is."""
+    """Compare the longest outage of any flow over all edges of a kind with a limit, as for a drill's expectation."""
     return judge_expectation(Expectation(WORST_OUTAGE, bound, limit_ms * 1e6, edge=at), Run(metrics, RunFacts()))
 
 
@@ -78,39 +81,39 @@ def _ms(check: Check, digits: str) -> str:
 
 
 def every(*told: bool | Outcome | None) -> bool | None:
-    """Whether all of them hold: one that does not decides, else one that nobody can tell."""
+    """Return True if all hold, else False if one does not, else None."""
     found = [_TOLD.get(one, one) if isinstance(one, Outcome) else one for one in told]
     return False if False in found else None if None in found else True
 
 
 def deaths(metrics: DrillMetrics) -> int:
-    """Queue pairs that ran out of retries."""
+    """Return the number of queue pairs that exhausted their retries."""
     return sum(result.flows_died for result in metrics.edges)
 
 
 def kept(metrics: DrillMetrics, host: str) -> float:
-    """What is left of the goodput from and to the NICs of a host when the first failure has settled; 1.0: all."""
+    """Return the goodput left for a host's NICs after the first failure has settled, as a share; 1.0: all."""
     failure = _edges(metrics, EdgeKind.FAILURE)[0]
     shares = [nic.goodput for nic in failure.nics if nic.nic.startswith(f"{host}.")]
     return sum(goodput.after_bps for goodput in shares) / sum(goodput.before_bps for goodput in shares)
 
 
 def silent(metrics: DrillMetrics) -> tuple[int, int]:
-    """How many flows that are hit deliver nothing any more when the first failure has settled, and how many are hit."""
+    """Return how many hit flows deliver nothing after the first failure has settled, and the number of hit flows."""
     failure = _edges(metrics, EdgeKind.FAILURE)[0]
     hit = [flow for flow in metrics.flows_at(failure) if flow.relation.is_touched]
     return sum(flow.goodput.after_bps < 0.01 * flow.goodput.before_bps for flow in hit), len(hit)
 
 
 def hit_left(metrics: DrillMetrics) -> float:
-    """What the NICs that are hit still carry when the failure has settled; the best of them."""
+    """Return the goodput left for the best hit NIC after the failure has settled, as a share."""
     failure = _edges(metrics, EdgeKind.FAILURE)[0]
     shares = [nic.goodput for nic in failure.nics if nic.nic in failure.edge.nics and nic.goodput.before_bps > 0]
     return max(goodput.after_bps / goodput.before_bps for goodput in shares)
 
 
 def still(metrics: DrillMetrics) -> tuple[int, int]:
-    """How many flows that are hit have their goodput back when the last repair has settled, and how many are hit."""
+    """Return how many hit flows have their goodput back after the last repair has settled, and how many are hit."""
     failure, repair = _edges(metrics, EdgeKind.FAILURE)[0], _edges(metrics, EdgeKind.REPAIR)[-1]
     pairs = zip(metrics.flows_at(failure), metrics.flows_at(repair), strict=True)
     hit = [(at, end) for at, end in pairs if at.relation.is_touched]
@@ -118,7 +121,7 @@ def still(metrics: DrillMetrics) -> tuple[int, int]:
 
 
 def dual_tor_loses(found: Evidence) -> Finding:
-    """6.25 %: what an 8-rail host loses with one of its ports; a flow that stands still would halt the job."""
+    """Judge 6.25 %: the loss of an 8-rail host without one of its ports; a stalled flow would halt the job."""
     lost = 1 - kept(found.drills["link-down-full-load"], "p0.s0.h0")
     stand, hit = silent(found.drills["link-down"])
     text = f"{lost:.2%} of the host's goodput, at 90 % load; at 40 % load {stand} of {hit} flows hit stand still"
@@ -126,7 +129,7 @@ def dual_tor_loses(found: Evidence) -> Finding:
 
 
 def back_at_once(found: Evidence) -> Finding:
-    """Dual-ToR after a repair: nothing lost by it, every flow at work, and the port carries again soon."""
+    """Judge dual-ToR after a repair: no loss by it, every flow works, and the port soon carries traffic again."""
     worst = worst_outage(found.drills["link-down"], At.REPAIR, Bound.BELOW, NEGLIGIBLE_MS)
     back, hit = still(found.drills["link-down"])
     again, soon = _fits_again(found.drills["link-down-full-load"])
@@ -136,7 +139,7 @@ def back_at_once(found: Evidence) -> Finding:
 
 
 def _fits_again(metrics: DrillMetrics) -> tuple[str, Outcome]:
-    """When, after the last repair, every flow gets through again, and whether that is at once."""
+    """Return when every flow gets through after the last repair, and the outcome for 'at once'."""
     repair = _edges(metrics, EdgeKind.REPAIR)[-1]
     ms = repair.phases.recover.ms
     if ms is None:
@@ -146,13 +149,13 @@ def _fits_again(metrics: DrillMetrics) -> tuple[str, Outcome]:
 
 
 def single_tor_halts(found: Evidence) -> Finding:
-    """Single-ToR without its only link."""
+    """Judge single-ToR without its only link."""
     left = hit_left(found.drills["link-down-single-tor"])
     return Finding(f"{left:.1%} of the NIC's goodput left", left < 0.01)
 
 
 def short_outage(found: Evidence) -> Finding:
-    """Single-ToR, repaired within a minute, judged by NCCL's own timers."""
+    """Judge single-ToR, repaired within a minute, with NCCL's own timers."""
     told, short = deaths(found.drills["outage-60s"]), deaths(found.drills["outage-30s"])
     fitted = deaths(found.drills["outage-60s-patient"])
     text = f"{told} queue pairs dead ({short} when repaired in 30 s; fitted: {fitted} if adapters wait twice as long)"
@@ -160,13 +163,13 @@ def short_outage(found: Evidence) -> Finding:
 
 
 def long_outage(found: Evidence) -> Finding:
-    """Single-ToR, repaired after two minutes, judged by NCCL's own timers."""
+    """Judge single-ToR, repaired after two minutes, with NCCL's own timers."""
     told, fitted = deaths(found.drills["outage-120s"]), deaths(found.drills["outage-120s-patient"])
     return Finding(f"{told} queue pairs dead (fitted: {fitted} if adapters wait twice as long)", told > 0)
 
 
 def flap_single_tor(found: Evidence) -> Finding:
-    """A flapping link without another port."""
+    """Judge a flapping link without another port."""
     metrics = found.drills["link-flap-single-tor"]
     flaps = [each.edge for each in _edges(metrics, EdgeKind.FAILURE)]
     away_ms = (flaps[0].window_end_ns - flaps[0].inject_before_ns) / 1e6
@@ -176,7 +179,7 @@ def flap_single_tor(found: Evidence) -> Finding:
 
 
 def flap_dual_tor(found: Evidence) -> Finding:
-    """A flapping link with another port."""
+    """Judge a flapping link with another port."""
     names = ("link-flap", "link-flap-clos")
     hpn, clos = (worst_outage(found.drills[name], At.FAILURE, Bound.BELOW, NEGLIGIBLE_MS) for name in names)
     outages = f"{_ms(hpn, '.1f')} (HPN), {_ms(clos, '.1f')} (Clos)"
@@ -185,26 +188,26 @@ def flap_dual_tor(found: Evidence) -> Finding:
 
 
 def rack_gone(found: Evidence) -> Finding:
-    """A dead data plane at a stack's primary, and at an HPN ToR."""
+    """Judge a failed data plane at a stack's primary, and at an HPN ToR."""
     stacked, hpn = (silent(found.drills[name]) for name in ("stacked-dataplane-death", "tor-dataplane-death"))
     text = f"flows of the rack that carry nothing: stacked {stacked[0]} of {stacked[1]}; HPN {hpn[0]} of {hpn[1]}"
     return Finding(text, stacked[0] == stacked[1] > 0 and hpn[0] < hpn[1])
 
 
 def upgrade(found: Evidence) -> Finding:
-    """One ToR of a set with another version."""
+    """Judge a set of ToRs in which one has another version."""
     stacked, hpn = (_shut_down(found.events[name]) for name in ("stacked-upgrade", "stacked-upgrade-hpn"))
     text = f"ToRs that shut themselves down: stacked {', '.join(stacked) or 'none'}; HPN {', '.join(hpn) or 'none'}"
     return Finding(text, bool(stacked) and not hpn)
 
 
 def _shut_down(events: Sequence[Event]) -> list[str]:
-    """ToRs that a stack took out of service."""
+    """Return the ToRs that a stack took out of service."""
     return sorted({event.node for event in events if event.subject == "stack" and event.what == "shut-down"})
 
 
 def imbalance(found: Evidence) -> Finding:
-    """Load of the two ports towards a NIC."""
+    """Judge the load of the two ports towards a NIC."""
     clos, hpn = (ratios(found.drills[f"port-load-{name}"]) for name in ("clos", "hpn"))
     text = f"Clos: up to {max(clos):.1f}x, median {median(clos):.1f}x; dual plane: {max(hpn):.2f}x ({len(hpn)} NICs)"
     computed = _computed(found, lambda clos, hpn: f"{clos.worst_ratio:.1f}x and {hpn.worst_ratio:.1f}x")
@@ -212,7 +215,7 @@ def imbalance(found: Evidence) -> Finding:
 
 
 def polarisation(found: Evidence) -> Finding:
-    """Ports from Aggs to ToRs that carry nothing when every switch hashes alike, and the packets that others drop."""
+    """Judge hash polarisation: idle ports from Aggs to ToRs if all switches hash alike, and drops of others."""
     (idle, dropped, ports), hpn = (_unused(found.drills[f"one-seed-{name}"]) for name in ("clos", "hpn"))
     text = (
         f"Agg ports towards ToRs that carry nothing: Clos {idle} of {ports}, the others drop {dropped:,} packets; "
@@ -222,13 +225,13 @@ def polarisation(found: Evidence) -> Finding:
 
 
 def _unused(metrics: DrillMetrics) -> tuple[int, int, int]:
-    """Ports from Aggs to ToRs: idle ones, packets dropped by all, how many there are."""
+    """Return of the ports from Aggs to ToRs: idle ports, packets dropped by all, number of ports."""
     ports = [port for port in _sampled(metrics).ports if port.tier == "agg down"]
     return sum(port.load < _IDLE for port in ports), sum(port.drops for port in ports), len(ports)
 
 
 def queues(found: Evidence) -> Finding:
-    """Queues of the ports towards NICs, the mean over ports and time."""
+    """Judge the queues of the ports towards NICs, the mean over ports and time."""
     runs = [found.drills[f"port-load-{name}"] for name in ("clos", "hpn")]
     clos, hpn = (_towards_nics(run) for run in runs)
     mean_clos, mean_hpn = (mean_queue_ms(run) for run in runs)
@@ -242,9 +245,10 @@ def queues(found: Evidence) -> Finding:
 
 
 def selection(found: Evidence) -> Finding:
-    """Path selection against ports in turn, which already fills both planes; the slowest NIC sets a collective's pace.
+    """Judge path selection against ports in turn, which already fills both planes.
 
-    By hash a whole NIC may be on one port (Linux bonding's hash is linear): a poor baseline, shown beside it.
+    The slowest NIC sets a collective's pace. By hash, a whole NIC may be on one port (Linux bonding's hash is linear).
+    It is a poor baseline and only shown for comparison.
     """
     paces = {name: pace(found.drills[f"path-choice-{name}"]) for name in ("disjoint", "in-turn", "hash")}
     best = paces["disjoint"]
@@ -260,7 +264,7 @@ def selection(found: Evidence) -> Finding:
 
 
 def _computed(found: Evidence, words: Callable[[PathFigures, PathFigures], str]) -> str:
-    """A second opinion by arithmetic on the exact paths of another kernel (the host's), where labs could run there."""
+    """Return a second opinion as text: computed from the exact paths of the host's kernel, if labs can run there."""
     if not found.paths:
         return ""
     return f"; computed from paths: {words(found.paths['dual-tor-clos'], found.paths['hpn'])}"
@@ -272,12 +276,12 @@ def _worst_links(_clos: PathFigures, hpn: PathFigures) -> str:
 
 
 def ratios(metrics: DrillMetrics) -> list[float]:
-    """Of every receiving NIC, the load of its busier port over that of the other; infinite when that one idles."""
+    """Return for every receiving NIC the load of its busier port over that of the other; infinite if that one idles."""
     return [nic.ratio or float("inf") for nic in _sampled(metrics).balance]
 
 
 def mean_queue_ms(metrics: DrillMetrics) -> float:
-    """Of the ports towards NICs, over ports and time."""
+    """Return the mean queue of the ports towards NICs in ms, over ports and time."""
     return fmean(port.queue_mean_ms for port in _towards_nics(metrics))
 
 
@@ -286,14 +290,14 @@ def _towards_nics(metrics: DrillMetrics) -> list[PortResult]:
 
 
 def _sampled(metrics: DrillMetrics) -> PortMetrics:
-    """What its ports carried. MachineError for a run that took no samples."""
+    """Return the metrics of a run's ports. MachineError for a run without samples."""
     if metrics.ports is None:
         raise MachineError("a run has no samples of its ports; its drill must say what to sample")
     return metrics.ports
 
 
 def pace(metrics: DrillMetrics) -> float:
-    """What the NIC that fares worst gets through of what it sends; 1.0: all."""
+    """Return the delivered share of packets for the worst NIC; 1.0: all."""
     sent: Counter[str] = Counter()
     received: Counter[str] = Counter()
     for flow in metrics.flows:
@@ -303,12 +307,12 @@ def pace(metrics: DrillMetrics) -> float:
 
 
 def worst_pair(metrics: DrillMetrics) -> float:
-    """The same for the queue pair that fares worst."""
+    """Return the delivered share of packets for the worst queue pair."""
     return min(flow.received / (flow.sent - flow.in_flight_at_end) for flow in metrics.flows)
 
 
 def pod(found: Evidence) -> Finding:
-    """Size of a pod."""
+    """Judge the size of a pod."""
     pod = found.pod
     links = f"{pod.link_count(LinkKind.ACCESS):,} + {pod.link_count(LinkKind.FABRIC):,} links"
     text = f"{pod.gpus:,} GPUs, {pod.tors} ToRs, {pod.aggs} Aggs, {links}"
@@ -316,6 +320,6 @@ def pod(found: Evidence) -> Finding:
 
 
 def oversubscription(found: Evidence) -> Finding:
-    """Downlink over uplink capacity of a ToR."""
+    """Judge the downlink over uplink capacity of a ToR."""
     ratios = {budget.role: budget.oversubscription or 0.0 for budget in found.pod.budgets}
     return Finding(f"ToR {ratios[Role.TOR]:.3f}:1", abs(ratios[Role.TOR] - 1.067) < 0.001)

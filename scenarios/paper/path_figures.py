@@ -1,8 +1,8 @@
-"""Where queue pairs go on healthy fabrics, by the kernel's own hash: a second opinion on what drills measure.
+"""Paths of queue pairs on healthy fabrics, by the kernel's own hash: a second opinion on drill results.
 
-Labs are brought up and asked for exact paths (``Lab.path``); no packet is sent, so neither clock nor load matters, and
-this runs on the host whatever the drills run on. The loads that follow are arithmetic: each queue pair sends its share
-of its NIC's whole rate over the path it was given.
+Labs are started and queried for exact paths (``Lab.path``). No packet is sent, so neither clock nor load matters, and
+this runs on the host whatever the drills run on. The resulting loads are arithmetic: each queue pair sends its share of
+its NIC's total rate over its path.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ from hpn.traffic.flows.paths import Router, hashed, in_turn, spread
 from hpn.traffic.flows.patterns import flows_for
 
 QUEUE_PAIRS = 16
-"""Per NIC; the paper speaks of tens to hundreds of connections per GPU."""
+"""Number per NIC; the paper speaks of tens to hundreds of connections per GPU."""
 
 SPEC = FabricSpec(name="paths", segments=2, hosts=8, rails=1, aggs=4)
-"""16 hosts below ToRs that are 1:1 (8 x 200G down, 4 x 400G up), as the paper's nearly are (1.067:1)."""
+"""Fabric with 16 hosts below ToRs that are 1:1 (8 x 200G down, 4 x 400G up); the paper's are 1.067:1."""
 
 ARCHITECTURES = ("hpn", "dual-tor-clos")
 
 
 @dataclass(frozen=True, slots=True)
 class PathFigures:
-    """What one architecture does with a permutation at full rate.
+    """Figures of one architecture for a permutation at full rate.
 
-    ``ratios``: per receiving NIC the load of its busier port over the other's, when hosts send by both ports in turn.
-    Load of the most loaded link as a share of its rate: ``hashed_worst`` with the source ports that a RoCE stack draws,
-    ``turns_worst`` with both ports in turn and hashes behind them, ``chosen_worst`` with path selection.
+    ``ratios``: per receiving NIC the load of its busier port over the other's, when hosts send through both ports in
+    turn. The others are the load of the most loaded link as a share of its rate. ``hashed_worst``: with the source
+    ports that a RoCE stack draws. ``turns_worst``: with both ports in turn and hashes behind them. ``chosen_worst``:
+    with path selection.
     """
 
     architecture: str
@@ -55,13 +56,13 @@ class PathFigures:
 
     @property
     def worst_ratio(self) -> float:
-        """Over all receiving NICs."""
+        """Largest ratio over all receiving NICs."""
         return max(self.ratios)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the lab's process says: the figures, or why there are none."""
+    """Reply of the lab's process: the figures, or the error."""
 
     figures: PathFigures | None = None
     error: str = ""
@@ -72,7 +73,7 @@ _ANSWER = TypeAdapter(_Answer)
 
 
 def measure() -> Mapping[str, PathFigures]:
-    """Figures by architecture. MachineError when no lab can run on this host."""
+    """Return figures by architecture. MachineError when no lab can run on this host."""
     return {name: _measured(SPEC.model_copy(update={"architecture": name})) for name in ARCHITECTURES}
 
 
@@ -102,7 +103,7 @@ async def _on_lab(fabric: Fabric) -> PathFigures:
 
 
 def figures(fabric: Fabric, router: Router) -> PathFigures:
-    """The figures of a fabric whose paths ``router`` knows."""
+    """Return the figures of a fabric whose paths ``router`` knows."""
     flows = flows_for(fabric, "permutation", load=1.0, queue_pairs=QUEUE_PAIRS)
     hash_only, turned, chosen = hashed(flows, router), in_turn(flows, router), spread(flows, router)
     ports = port_loads(turned.flows, router)
@@ -112,7 +113,7 @@ def figures(fabric: Fabric, router: Router) -> PathFigures:
 
 
 def port_loads(flows: Sequence[FlowSpec], router: Router) -> Mapping[str, tuple[float, float]]:
-    """Load of the links into each receiving NIC with two ports, the busier first; bits per second."""
+    """Return the load of the links into each receiving NIC with two ports in bit/s, the busier first."""
     found: dict[str, Counter[str]] = {}
     for flow in flows:
         last = router.links(flow.src_nic, flow.dst_nic, flow.sport)[-1]

@@ -1,7 +1,7 @@
-"""``hpn reproduce``: every claim of the paper a testbed can speak to, held against runs made now.
+"""Reproduction (``hpn reproduce``): every claim of the paper that a testbed can check, compared with new runs.
 
-The claims are ``scenarios.paper.claims``; here drills are run, paths computed, and the answers written down. A
-claim that also holds in a network without what it is about is not shown, and a drill that fails is no evidence.
+The claims are in ``scenarios.paper.claims``; here drills are run, paths computed, and the answers written. A claim that
+also holds in a network without its feature is not shown, and a drill that fails is no evidence.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ from hpn.testbed.files.replacing import replace_text
 from hpn.testbed.vm.engines import ENGINES, HOST, EngineSpec, named
 
 FOLDER = Path(__file__).parent / "drills"
-"""Drills that only speak to a claim; the library's are used where it has one."""
+"""Drills used only for claims; the library's are used where it has one."""
 
 JSON, MARKDOWN = "reproduction.json", "reproduction.md"
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What became of a drill: its run folder, or why it cannot be used; ``failed``: it broke its own expectations."""
+    """Result of a drill: its run folder, or why it cannot be used.
+
+    ``failed``: True if it failed its own expectations.
+    """
 
     run: RunFolder | None
     problem: str = ""
@@ -47,12 +50,12 @@ class Ran:
 
     @property
     def answer(self) -> Answer:
-        """Of a claim that needs this run, when there is a problem with it."""
+        """Answer to a claim that needs this run, if there is a problem with it."""
         return Answer.NO_EVIDENCE if self.failed else Answer.NOT_RUN
 
 
 def choose(keys: Sequence[str]) -> tuple[Claim, ...]:
-    """The claims of these keys, all of them without any. InputError for an unknown one."""
+    """Return the claims of these keys, or all without keys. InputError for an unknown one."""
     known = {claim.key: claim for claim in CLAIMS}
     for key in keys:
         if key not in known:
@@ -61,7 +64,7 @@ def choose(keys: Sequence[str]) -> tuple[Claim, ...]:
 
 
 def default_engine() -> str:
-    """Virtual time where its kernel is, else the host."""
+    """Return virtual time if its kernel is installed, else the host."""
     return next((spec.name for spec in ENGINES.values() if spec.virtual_time and _can(spec)), HOST.name)
 
 
@@ -74,13 +77,13 @@ def _can(spec: EngineSpec) -> bool:
 
 
 def drill_file(name: str) -> Path:
-    """The file of a drill that a claim names."""
+    """Return the file of a drill that a claim names."""
     own = FOLDER / f"{name}.yaml"
     return own if own.is_file() else catalogue.find(name)
 
 
 def wanted_of(claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...]) -> dict[str, Wanted]:
-    """The runs that the claims need, each into OUT/DRILL or OUT/DRILL@SEED."""
+    """Return the runs that the claims need, each into OUT/DRILL or OUT/DRILL@SEED."""
     spec, names = named(engine), dict.fromkeys(name for claim in claims for name in claim.runs)
     return {name: Wanted(_order(name, out / name, command), spec) for name in names}
 
@@ -94,7 +97,7 @@ def reproduce(
     pool: Pool,
     ended: Callable[[str], None] = lambda _name: None,
 ) -> tuple[Row, ...]:
-    """Make the ``wanted`` runs by a pool and judge the claims by them; ``ended`` is told the name of each.
+    """Make the ``wanted`` runs by a pool and judge the claims by them; ``ended`` is called with the name of each.
 
     A drill that cannot be run leaves its claims unanswered. JSON and Markdown are written to ``out``.
     """
@@ -123,7 +126,7 @@ def _order(name: str, out: Path, command: tuple[str, ...]) -> Order:
 
 
 def _ran(made: Made, on_line: Callable[[str], None]) -> Ran:
-    """What a run is worth. InputError for a place that holds something else."""
+    """Return the result of a run. InputError for a place with other files."""
     run = made.run
     if isinstance(run, MachineError | NoisyError):
         return Ran(None, str(run).splitlines()[0])
@@ -139,7 +142,7 @@ def _ran(made: Made, on_line: Callable[[str], None]) -> Ran:
 
 
 def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]) -> Iterator[Row]:
-    """A row for each claim. Evidence that is missing leaves a claim without an answer, never with one."""
+    """Yield a row for each claim. Missing evidence leaves a claim without an answer."""
     runs = {name: each.run for name, each in ran.items() if each.run is not None and not each.problem}
     evidence = Evidence(
         {name: run.metrics() for name, run in runs.items()},
@@ -167,11 +170,11 @@ def _row(claim: Claim, evidence: Evidence, ran: Mapping[str, Ran]) -> Row:
 
 AGREEING = (Answer.AGREES, Answer.COMPUTED)
 _STRICTNESS = (Answer.NO_EVIDENCE, Answer.NOT_SHOWN, Answer.NOT_TOLD, Answer.NOT_RUN)
-"""Which answer stands when several things speak against having one, the first of them."""
+"""Order of answers: the first one stands if there are several problems."""
 
 
 def _doubt(without: WithoutRow) -> Answer | None:
-    """What a network without the feature makes of a claim that agrees; None when it differs there, as it must."""
+    """Return the doubt from a network without the feature, or None if it differs there, as it must."""
     if without.answer in AGREEING:
         return Answer.NOT_SHOWN
     return None if without.answer is Answer.DIFFERS else without.answer
@@ -180,7 +183,7 @@ def _doubt(without: WithoutRow) -> Answer | None:
 def _without(
     claim: Claim, judge: Callable[[Evidence], Finding], without: Without, evidence: Evidence, ran: Mapping[str, Ran]
 ) -> WithoutRow:
-    """The claim's own judge on evidence in which runs, or the pod, are those of a network without the feature."""
+    """Apply the claim's own judge to evidence whose runs, or pod, are those of a network without the feature."""
     names = tuple(without.instead.get(name, name) for name in claim.drills)
     by = _by(without.instead.values()) or f"hpn plan {without.pod}"
     others = {name: other for name, other in without.instead.items() if other in evidence.drills}
@@ -196,7 +199,7 @@ def _without(
 
 
 def _by(runs: Iterable[str]) -> str:
-    """The drills of runs, each once, with the number of its draws when there are several."""
+    """Return the drills of runs, each once, with the number of its draws if there are several."""
     draws = Counter(drill_of(run)[0] for run in dict.fromkeys(runs))
     return ", ".join(drill if count == 1 else f"{drill} ({count} draws)" for drill, count in draws.items())
 
@@ -208,7 +211,7 @@ def _answer(
     ran: Mapping[str, Ran],
     names: Iterable[str],
 ) -> tuple[str, Answer]:
-    """Our side and the answer, where every one of the runs ``names`` can be used; else what is the matter with one."""
+    """Return our result and the answer if every one of the runs ``names`` can be used; else the problem with one."""
     problems = [(f"{name}: {ran[name].problem}", ran[name].answer) for name in names if ran[name].problem]
     if problems:
         return min(problems, key=lambda each: _STRICTNESS.index(each[1]))

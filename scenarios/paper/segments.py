@@ -1,8 +1,8 @@
-"""How many segments a job of some 2,300 GPUs spans: counted by the placement of jobs on fabrics of full size. Pure.
+"""Number of segments that a job of some 2,300 GPUs spans, by the placement of jobs on full-size fabrics. Pure.
 
 The paper's job has 'over 2,300 GPUs (288+ hosts)': 19 segments on DCN+, 3 on HPN, and 37 % less traffic between
-segments (section 9.1). How its scheduler placed it is not told, so both ends are counted: as few segments as hold it,
-neighbours of a ring in one segment wherever they can, and neighbours drawn by lot in the same segments.
+segments (section 9.1). The paper does not say how its scheduler placed it, so both extremes are counted. Both use as
+few segments as possible. In one, ring neighbours share a segment if they can; in the other they are random.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.job.placement import place
 
 HOSTS = (288, 299)
-"""2,304 to 2,392 GPUs."""
+"""Number of hosts: 2,304 to 2,392 GPUs."""
 
 PAPER = (19, 3)
 _BASELINE = "dcn-plus-pod"
@@ -26,7 +26,7 @@ _LOTS = range(10)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a job is: segments, and the share of a ring's hops between hosts that leave one, in order and by lot."""
+    """Span of a job: segments, and the share of a ring's hops that leave a segment, in order and at random."""
 
     segments: int
     in_order: float
@@ -34,13 +34,13 @@ class Span:
 
 
 def span_of(spec: FabricSpec, hosts: int) -> Span:
-    """The span of a job of so many hosts on as many pods of ``spec`` as it needs."""
+    """Return the span of a job of ``hosts`` hosts on as many pods of ``spec`` as it needs."""
     pods = -(-hosts // (spec.segments * spec.hosts))
     fabric = build(
         spec.model_copy(
             update={"pods": pods, "rails": 1, "aggs": 1, "uplinks": 1, "cores": 1, "core_groups": 1, "spare_hosts": 0}
         )
-    )  # switches above ToRs and further rails do not matter to where hosts are
+    )  # switches above ToRs and further rails do not affect the placement
     packed = [each.segment for each in place(fabric, hosts=hosts)]
     fewest = len(set(packed))
     lots = [place(fabric, hosts=hosts, segments=fewest, order="random", seed=seed) for seed in _LOTS]
@@ -52,7 +52,7 @@ def _leaving(ring: list[int]) -> float:
 
 
 def segments(found: Evidence) -> Finding:
-    """The job on DCN+ and on the network that is counted."""
+    """Judge the job on DCN+ and on the evidence's network."""
     theirs, ours = ([span_of(PRESETS[name].spec, hosts) for hosts in HOSTS] for name in (_BASELINE, found.preset))
     many, few = ([span.segments for span in spans] for spans in (theirs, ours))
     in_order = fmean(own.in_order / other.in_order - 1 for own, other in zip(ours, theirs, strict=True))

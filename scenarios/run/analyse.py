@@ -1,6 +1,6 @@
-"""``hpn analyse``: metrics and verdict of a run made anew from what it kept, and held against what it says. Pure.
+"""Recompute the metrics and verdict of a run from its stored records (``hpn analyse``) and compare them. Pure.
 
-Changes when a run folder gets another file that follows from its records. Imports numpy.
+Changes when a run folder gets another file that is derived from its records. Imports numpy.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _CONTEXT = 24  # characters shown before the first that differs: a line of flows
 
 @dataclass(frozen=True)
 class Analysed:
-    """What the records of a run say now.
+    """Metrics and verdict recomputed from the records of a run.
 
-    ``differences``: a line for each file that says something else; ``gaps``: for each of a client's that is not as the
-    run wrote it, of which nothing is made.
+    ``differences``: one line for each file that differs from the run's own. ``gaps``: one line for each part or client
+    log that is not as the run wrote it and is not recomputed.
     """
 
     run: RunFolder
@@ -48,9 +48,9 @@ class Analysed:
     gaps: tuple[str, ...] = ()
 
     def write(self, out: Path) -> RunFolder:
-        """Metrics and verdict as they are now, with the run's own events, in a run folder of their own.
+        """Write the recomputed metrics and verdict, with the run's own events, to a new run folder ``out``.
 
-        InputError when ``out`` cannot be made or is not empty: no run, nor its records, is ever written over.
+        InputError when ``out`` cannot be made or is not empty. A run and its records are never overwritten.
         """
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -72,9 +72,9 @@ class Analysed:
 
 
 def analyse(run: RunFolder) -> Analysed:
-    """Metrics and verdict from the records of a run.
+    """Return metrics and verdict from the records of a run.
 
-    InputError when it kept none, or such as no run leaves; MachineError when there is no memory for them.
+    InputError when it stored none, or records that no run can leave. MachineError when memory does not suffice.
     """
     manifest, found = run.manifest(), kept(run)
     try:
@@ -113,7 +113,7 @@ def _differences(folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _gaps(folder: Path, metrics: DrillMetrics) -> Iterator[str]:
-    """Of what clients printed, and of parts that nothing is made of here: series, paths, the fabric and the like."""
+    """Yield a line for each damaged client log or part not recomputed here: series, paths, fabric and the like."""
     found = reading.read(folder)
     yield from (f"{gap.part}: {gap.why}" for gap in found.gaps if gap.part in _LEFT_AS_THEY_ARE and not gap.by_format)
     for job in (metrics.job, metrics.beside):
@@ -130,7 +130,7 @@ def _first_difference(there: bytes, now: bytes) -> str:
 
 
 def _alike(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many items two sequences begin with alike."""
+    """Return the length of the common prefix of two sequences."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (first, second) in pairs if first != second), min(len(one), len(other)))
 

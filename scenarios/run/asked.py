@@ -1,6 +1,6 @@
-"""A drill as its run folder has it: plain values, whatever kinds of faults, metrics and clients there are.
+"""Convert a drill to the plain values stored in its run folder, for all kinds of faults, metrics and clients.
 
-Changes when a drill file says something more that a reader of a run must know. Runs after the measurement.
+Changes when a drill file gets another setting that a reader of a run must know. Runs after the measurement.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_ITEMS = 100
 
 
 def asked_of(drill: Drill, fabric: Fabric) -> AskedDrill:
-    """The drill as it ran on ``fabric``."""
+    """Return the drill as it ran on ``fabric``."""
     return AskedDrill(
         name=drill.name,
         summary=drill.summary,
@@ -50,7 +50,10 @@ def asked_of(drill: Drill, fabric: Fabric) -> AskedDrill:
 
 
 def _asks(drill: Drill) -> dict[str, JsonValue]:
-    """What makes a job and a client another one. A client's deadline is the machine's, the seed stands by itself."""
+    """Return the settings that identify a job and a client.
+
+    Excluded are a client's deadline, which depends on the machine, and the job's seed, which is stored separately.
+    """
     found: dict[str, JsonValue] = {}
     if drill.job is not None:
         found["job"] = _set(replace(drill.job, seed=None))
@@ -60,7 +63,7 @@ def _asks(drill: Drill) -> dict[str, JsonValue]:
 
 
 def _given(value: object) -> JsonValue:
-    """A value as plain data; of a trace's many steps there is but a digest."""
+    """Return a value as plain data; a long list, such as the steps of a trace, is replaced by its digest."""
     match value:
         case Enum():
             return _given(value.value)
@@ -75,7 +78,7 @@ def _given(value: object) -> JsonValue:
 
 
 def _set(value: object) -> dict[str, JsonValue]:
-    """Of a dataclass the fields that are not as they are unless said, but for the name of a file."""
+    """Return the fields of a dataclass that differ from their defaults, without the name of a file."""
     if not is_dataclass(value):
         return {}
     found = ((field.name, getattr(value, field.name), field.default) for field in fields(value))
@@ -97,7 +100,7 @@ def _fault(planned: PlannedFault) -> AskedFault:
 
 
 def _parameters(fault: Fault) -> Mapping[str, str | int | float]:
-    """By the words of a drill file."""
+    """Return the parameters of a fault by their keys in a drill file."""
     values = {p.key: getattr(fault, name) for name, p in parameters(type(fault)).items()}
     return {key: value if isinstance(value, int | float) else str(value) for key, value in values.items()}
 

@@ -1,7 +1,7 @@
-"""What a run folder has beside what was measured: drill, fabric, host, paths, and what queue pairs and workers counted.
+"""Auxiliary files of a run folder: drill, fabric, host, paths, and the counters of queue pairs and workers.
 
-Changes when a run leaves another such file. It is made after the run, of what was in memory anyway, so that no figure
-can feel it.
+Changes when a run writes another such file. They are written after the run from data already in memory, so they do not
+affect the measurement.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _FILES = ("fabric.json", "drill.json", "host.jsonl", "paths.jsonl", "queue_pairs
 def write_beside(
     folder: RunFolder, drill: Drill, observed: Observed, events: Sequence[Event], manifest: Manifest
 ) -> Identity:
-    """Write all of it, and say which experiment it is; ``events`` in order of time.
+    """Write all auxiliary files and return the identity of the experiment; ``events`` must be in order of time.
 
-    OSError when it cannot be written.
+    OSError when a file cannot be written.
     """
     fabric = build(drill.topology)
     asked = asked_of(drill, fabric)
@@ -48,7 +48,7 @@ def write_beside(
 
 
 def copy_beside(folder: RunFolder, to: RunFolder) -> None:
-    """Have the same in another folder, where the run is analysed again; what the run did not leave is left out."""
+    """Copy the auxiliary files of a run to the folder of its new analysis; files that the run lacks are skipped."""
     for name in (*_FILES, DEVICES):
         try:
             write(to.path / name, content(folder.path / name))

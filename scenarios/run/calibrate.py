@@ -1,6 +1,6 @@
-"""What this machine can carry: the healthy baseline at rising load, until the measurement is no longer clean.
+"""Calibrate this machine: run the healthy baseline at rising load until the measurement is no longer clean.
 
-The result is kept in the user's state directory; drills that ask for more are refused before they start.
+The result is stored in the user's state directory. Drills that need a higher rate are refused before they start.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _FILE = "calibration.json"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One load tried. ``clean``: the run could have been judged. Rates in packets per second over all flows."""
+    """One load of the calibration.
+
+    ``clean``: the run was fit to be judged. Rates are in packets per second over all flows.
+    """
 
     load: float
     packets_per_s: float
@@ -41,7 +44,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The highest rate that was clean, 0 when none was, and the noise floor there."""
+    """Highest clean rate, 0 if no load was clean, and the noise floor at that rate."""
 
     packets_per_s: float
     noise_floor_ms: float
@@ -59,7 +62,7 @@ def calibrate() -> Iterator[Step]:
 
 
 def result(steps: list[Step]) -> Calibration:
-    """What the steps add up to."""
+    """Return the calibration that the steps amount to."""
     clean = [step for step in steps if step.clean]
     if not clean:
         return Calibration(0.0, 0.0, 0.0)
@@ -68,12 +71,12 @@ def result(steps: list[Step]) -> Calibration:
 
 
 def save(calibration: Calibration) -> None:
-    """Keep it for this user on this machine."""
+    """Store the calibration for this user on this machine."""
     (registry.base_directory() / _FILE).write_text(json.dumps(asdict(calibration)))
 
 
 def load() -> Calibration | None:
-    """The last calibration; None when there is none or it is damaged."""
+    """Return the last calibration, or None when there is none or it is damaged."""
     try:
         return Calibration(**json.loads((registry.base_directory() / _FILE).read_text()))
     except (OSError, ValueError, TypeError):
@@ -81,9 +84,9 @@ def load() -> Calibration | None:
 
 
 def check(drill: Drill, calibration: Calibration | None) -> None:
-    """MachineError, with the load that would fit, when the drill asks for more packets than were clean here.
+    """Raise MachineError, with the load that would fit, when the drill sends more packets than were clean here.
 
-    A job asks for no rate: it waits for its acknowledgements, and on a slow machine for longer.
+    A job has no required rate: it waits for acknowledgements, and longer on a slow machine.
     """
     if drill.job is not None:
         return
@@ -99,7 +102,7 @@ def check(drill: Drill, calibration: Calibration | None) -> None:
 
 
 def packets_per_s(drill: Drill) -> float:
-    """Packets per second that all flows of a drill's workload send."""
+    """Return the packets per second that all flows of a drill's workload send."""
     return sum(flow.rate_pps for flow in flows_of(drill.workload, build(drill.topology)))
 
 

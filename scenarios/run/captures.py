@@ -1,4 +1,4 @@
-"""The process that captures around the edges of a run, as the run sees it: started, told when, waited for."""
+"""Run's handle on the process that captures packets around edges: start it, send it the windows, wait for it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CLOSING_S = 30.0
 
 
 class CaptureProcess:
-    """Captures of ``drill`` on ``lab``, into ``captures`` of the run folder; nothing where the drill asks for none.
+    """Captures of ``drill`` on ``lab``, written to ``captures`` of the run folder; no-op if the drill has none.
 
-    It is a process of its own, so that what it costs is taken from no event loop; between edges nothing is tapped.
+    The process is separate, so that its cost falls on no event loop. Outside the windows no link is tapped.
     """
 
     def __init__(self, drill: Drill, lab: Lab, out: Path) -> None:
@@ -53,7 +53,7 @@ class CaptureProcess:
             )
 
     def begin(self, start_ns: int) -> None:
-        """Say when: traffic starts at ``start_ns``."""
+        """Send the taps and windows to the capture process; traffic starts at ``start_ns``."""
         if self._process is None or self._drill.captures is None:
             return
         timeline = self._drill.timeline
@@ -67,12 +67,12 @@ class CaptureProcess:
         ]
         order = Order(taps, windows, self._drill.captures.snap_bytes, f"hpn {versions.HPN}")
         stdin = piped(self._process.stdin)
-        with suppress(BrokenPipeError):  # it is gone, which ``end`` says
+        with suppress(BrokenPipeError):  # the process is gone; ``end`` reports it
             stdin.write(order.line())
             stdin.flush()
 
     async def end(self) -> None:
-        """Have it write what it has and wait for its end. MachineError when it did not do its work."""
+        """Let the process write what it captured and wait for its end. MachineError when it failed."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -84,13 +84,13 @@ class CaptureProcess:
             process.kill()
         log = self._folder / "stderr"
         said = log.read_text(errors="replace").strip()
-        if not (self._folder / "captures.json").stat().st_size:  # written last; its exit code may be reaped by others
+        if not (self._folder / "captures.json").stat().st_size:  # written last; another part may reap its exit code
             last = said.splitlines()[-1] if said else f"not done {_CLOSING_S:g} s after the run; capture fewer links"
             raise MachineError(f"the capture ended early: {last}")
         if not said:
             log.unlink()
 
     def kill(self) -> None:
-        """End it whatever it does, when the run ends without it."""
+        """Kill the process; used when the run ends early."""
         if self._process is not None:
             self._process.kill()

@@ -1,6 +1,7 @@
-"""The processes that carry a failover out on a lab, and what they waited for a CPU.
+"""Processes that carry out a failover on a lab, and how long they waited for a CPU.
 
-Changes when another process gets a part in a failover: this one has LACP, the LAGs and path control, BGP has daemons.
+Changes when another process takes part in a failover. This process runs LACP, the LAGs and path control; BGP runs in
+daemons.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from hpn.testbed.vm.engines import has_virtual_time
 
 
 class Carriers:
-    """Known when the run begins, and again at its end: a fault may have replaced some."""
+    """Processes known at the start of the run and again at its end, as a fault may have replaced some."""
 
     def __init__(self, lab: Lab, engine: str) -> None:
         self._lab = lab
@@ -23,7 +24,7 @@ class Carriers:
         self._pids = self._now()
 
     def waits(self, samples: Sequence[Sample]) -> Waits:
-        """What they waited; nothing in virtual time, where computing takes none."""
+        """Return their CPU waits; no waits in virtual time, where computing takes no time."""
         return NO_WAITS if self._virtual else waits_of(samples, self._pids | self._now())
 
     def _now(self) -> set[int]:

@@ -1,7 +1,7 @@
-"""What a run folder has of what its client printed, held against what the run wrote.
+"""Compare the client logs in a run folder with their recorded size and checksum.
 
-Changes when more is known of such a file. Nothing is made of it, but who reads it is to know what is missing. It may be
-anybody's by now.
+Changes when more is recorded of such a log. Logs are not analysed, but a reader must know if one is missing. Run
+folders are untrusted input.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AT_ONCE = 1 << 20
 
 
 def gaps(folder: Path, client: ClientFacts) -> Iterator[str]:
-    """A line for each file that is not as the run wrote it."""
+    """Yield a line for each log that is not as the run wrote it."""
     for log in client.logs:
         name = f"{FOLDER}/{name_of(log.rank)}"
         try:
@@ -32,7 +32,7 @@ def gaps(folder: Path, client: ClientFacts) -> Iterator[str]:
 
 
 def _gap(path: Path, log: RankLog) -> str:
-    """What is not as it was; '' for nothing. OSError when it cannot be read."""
+    """Return how a log differs from what the run wrote, or '' if it does not. OSError when it cannot be read."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):

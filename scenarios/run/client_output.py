@@ -1,8 +1,7 @@
-"""One output pipe of a client, read from the supervisor's loop: as lines, and never faster than the loop can bear.
+"""One output pipe of a client, read as lines from the supervisor's loop at a bounded rate.
 
-Changes when output is bounded in another way. A client that floods its output waits in its own write: the pipe is
-full, and nobody reads it for a while. So it takes neither our memory nor our time, and in virtual time the clock goes
-on.
+Changes when output is bounded in another way. Reading pauses while a client floods its output, so the pipe fills and
+the client blocks in its own write. This bounds our memory and time, and in virtual time the clock advances.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from hpn.traffic.client.lines import Line, LineReader
 
 _AT_ONCE = 1 << 14
 _LINE_BYTES = 64
-"""What a line counts for beyond its bytes: an empty one costs us as much time as another."""
+"""Cost of a line beyond its bytes: an empty line takes as much of our time as any other."""
 _ROOM_BYTES = 1 << 20
 _BYTES_PER_S = 1 << 20
 _WAIT_S = 0.1
 _LAST_BYTES = 1 << 20
-"""What is still read when the client has ended: all that a pipe may hold (fs.pipe-max-size of an ordinary user)."""
+"""Bytes still read after the client has ended: the capacity of a pipe (fs.pipe-max-size of an ordinary user)."""
 
 
 class ClientOutput:
-    """Calls ``heard`` with each line of ``fd``, which is not blocking, and the time at which it was read."""
+    """Reader that calls ``heard`` with each line of the non-blocking ``fd`` and the time at which it was read."""
 
     def __init__(self, fd: int, heard: Callable[[Line, int], None]) -> None:
         self._fd = fd
@@ -39,7 +38,7 @@ class ClientOutput:
         self._loop.add_reader(fd, self._readable)
 
     def end(self) -> None:
-        """Read what is still there, and stop. Does nothing the second time."""
+        """Read what is left, then stop. The second call is a no-op."""
         if not self._open:
             return
         left = _LAST_BYTES
@@ -82,7 +81,7 @@ class ClientOutput:
 
 
 def _read(fd: int) -> bytes | None:
-    """What is there; b'' at the end, None when nothing is there now."""
+    """Return the available bytes; b'' at the end of the stream, None if no data is available now."""
     try:
         return os.read(fd, _AT_ONCE)
     except BlockingIOError:

@@ -1,6 +1,6 @@
-"""One process of a client on a lab: started in its host, heard, told when the run begins, seen to end.
+"""One process of a client on a lab: start it in its host, read its output, signal the run's start, notice its end.
 
-Changes when a process is started or ended in another way. What its lines mean for the run, the owner decides
+Changes when a process is started or ended in another way. The owner decides what its lines mean for the run
 (``scenarios.run.clients_on_lab``).
 """
 
@@ -24,9 +24,9 @@ Heard = Callable[["RunningClient", Said, int], None]
 
 
 class RunningClient:
-    """A process of a client; ``heard`` gets what it says on standard output, ``gone`` is called when it has ended.
+    """Process of a client; ``heard`` gets its messages on standard output, ``gone`` is called when it has ended.
 
-    ``ended`` and ``ended_at_ns`` say how and when; None while it lives.
+    ``ended`` and ``ended_at_ns`` are its exit status and time, None while it runs.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RunningClient:
 
     @property
     def name(self) -> str:
-        """'rank 2 in p0.s1.h0', 'ranks 0 to 3 in p0.s0.h0'."""
+        """Name for messages: 'rank 2 in p0.s1.h0', 'ranks 0 to 3 in p0.s0.h0'."""
         ranks = self.process.ranks
         which = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
         return f"{which} in {self.process.host}"
@@ -65,21 +65,21 @@ class RunningClient:
         return self._confined.pid
 
     def run(self, env: Mapping[str, str], cwd: Path, at_ns: int = 0, *, batch: bool) -> None:
-        """Become the program, at a time; ``batch``: as ``Confined.order``."""
+        """Execute the program in this process at ``at_ns``; ``batch`` as in ``Confined.order``."""
         self._confined.order(self.process.argv, env, cwd, at_ns, batch=batch)
 
     def tell(self, line: str) -> None:
-        """Write a line to its standard input; one that does not read any more is seen to end."""
+        """Write a line to its standard input; a process that no longer reads is noticed when it ends."""
         with suppress(BrokenPipeError, BlockingIOError):
             os.write(self._confined.stdin, line.encode())
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send it the request to terminate."""
         if self.ended is None:
             self._confined.terminate()
 
     def kill(self) -> None:
-        """Have it end, with all that it has started; returns when it is gone. Does nothing the second time."""
+        """Kill it with all its children and return when it is gone. The second call is a no-op."""
         if self.ended is None:
             self._confined.kill()
             self._exited()

@@ -1,7 +1,7 @@
-"""What a drill's client needs of this machine, asked before anything is started; the library's drills that it has.
+"""Requirements of a drill's client on this machine, checked before the start, and the library's runnable drills.
 
-``hpn drill run --all`` and suites of all drills run those that it has, but none of a lab that takes this machine for
-itself.
+``hpn drill run --all`` and suites of all drills run those whose clients are installed. Labs that need this machine to
+themselves are left out.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from hpn.traffic.client.plan import ClientPlan
 from hpn.traffic.client.ranks import ranks_of
 
 _EVERYDAY_NICS = 170
-"""What the kernel's neighbour table holds by default: a lab beyond takes minutes, and root on this machine."""
+"""Largest lab that fits the kernel's default neighbour table. A larger one takes minutes, and root on this machine."""
 
 
 def site_of(drill: Drill) -> Site:
-    """Where its client is started."""
+    """Return where the drill's client is started."""
     return Site(Path(drill.source).absolute().parent, sys.executable)
 
 
 def plan_of(drill: Drill) -> ClientPlan | None:
-    """Its client on its fabric; None: it has none."""
+    """Return the plan of the drill's client on its fabric, or None if it has no client."""
     client = drill.client
     if client is None:
         return None
@@ -38,12 +38,12 @@ def plan_of(drill: Drill) -> ClientPlan | None:
 
 
 def missing(drill: Drill) -> str | None:
-    """What this machine lacks of what its client runs, in one line with the way out; None: nothing."""
+    """Return in one line what the client lacks on this machine and how to get it, or None if nothing is missing."""
     return None if drill.client is None else drill.client.missing(site_of(drill))
 
 
 def alone(drill: Drill) -> str | None:
-    """Why it is run by name only, in one line with the way to do that; None: it goes with all others."""
+    """Return in one line why the drill is run by name only and how to do so, or None if it runs with all others."""
     nics = len(build(drill.topology).nics)
     if nics <= _EVERYDAY_NICS:
         return None
@@ -51,17 +51,17 @@ def alone(drill: Drill) -> str | None:
 
 
 class Library(NamedTuple):
-    """The drills that come with hpn, as far as this machine has their clients and they go with others."""
+    """Drills of hpn's library that run here together, and those left out."""
 
     drills: tuple[Drill, ...]
-    left_out: tuple[str, ...]  # of each other its name, and why, with the way out
+    left_out: tuple[str, ...]  # the name of each other drill, the reason, and how to run it
 
 
 def library(topology: FabricSpec | None = None) -> Library:
-    """Every drill that comes with hpn, on its own fabric or on that topology, but three sorts, which are named.
+    """Return every drill that comes with hpn, on its own fabric or on ``topology``, and name those left out.
 
-    Those with clients that are not installed here, those of labs beyond the kernel's usual neighbour table, and those
-    that mean nothing on the topology.
+    Left out are drills whose clients are not installed, labs beyond the kernel's usual neighbour table, and drills that
+    do not apply to the topology.
     """
     drills, left_out = list[Drill](), list[str]()
     for name in catalogue.names():
@@ -79,25 +79,25 @@ def library(topology: FabricSpec | None = None) -> Library:
 
 
 def check(drill: Drill) -> None:
-    """MachineError when this machine lacks what its client runs."""
+    """Raise MachineError when this machine lacks what the drill's client runs."""
     lacks = missing(drill)
     if lacks is not None:
         raise MachineError(lacks)
 
 
 def memory_mb(drill: Drill) -> int:
-    """What its client's processes take."""
+    """Return the memory in MB that the processes of the drill's client need."""
     plan = plan_of(drill)
     return 0 if plan is None else sum(process.memory_mb for process in plan.processes)
 
 
 def disk_bytes(drill: Drill) -> int:
-    """What the logs of its client take at most."""
+    """Return the maximum size in bytes of the logs of the drill's client."""
     plan = plan_of(drill)
     return 0 if plan is None else len(plan.processes) * MOST_BYTES
 
 
 def told_of(client: Client) -> dict[str, str | int | float | bool]:
-    """Its keys that are plain values, for the manifest."""
+    """Return the client's keys that are plain values, for the manifest."""
     values = client.model_dump(exclude_none=True)
     return {key: value for key, value in values.items() if isinstance(value, str | int | float | bool)}

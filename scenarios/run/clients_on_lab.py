@@ -1,6 +1,6 @@
-"""A client on a running lab: its processes in the hosts, from their start to their end, and what they told.
+"""Client on a running lab: its processes in the hosts, from start to end, and the steps that they report.
 
-Changes when something else is done for clients whatever they run. What a client is, is in ``traffic.client``.
+Changes when something else is done for all clients. Clients themselves are defined in ``traffic.client``.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from hpn.traffic.collectives.program import ITERATION
 
 _RENDEZVOUS = Path("/run/hpn-client")
 _GRACE_S = 2.0
-"""From SIGTERM to SIGKILL."""
+"""Time from SIGTERM to SIGKILL."""
 _MOST_EVENTS = 100
-"""Of one process, for lines that are no steps."""
+"""Limit per process, for lines that are no steps."""
 _EVENT_LENGTH = 200
 _WORDS_LENGTH = 160
 _ARRIVAL_NS = 1_000_000
-"""How late the time of a line may be when the loop is not held up; a told time is never better than a microsecond."""
+"""Accuracy of a line's arrival time when the loop is not delayed; a reported time has at best one microsecond."""
 _TOLD_NS = 1_000
 
 
@@ -47,9 +47,9 @@ _NOTHING = ClientPlan((), Starts.BEGIN, ())
 
 
 class LabClients:
-    """The client of one drill, or nothing at all. Use: start, begin, terminate, end; ``close`` whatever happens.
+    """Client of one drill; no-op if it has none. Use: start, begin, terminate, end; always ``close``.
 
-    ``polls``: whether it may ask again and again without sleeping, although time is virtual (``Confined.order``).
+    ``polls``: True if it may poll without sleeping although time is virtual (``Confined.order``).
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class LabClients:
         self._logs: list[RankLog] = []
 
     async def start(self) -> None:
-        """Start every process; returns when all are ready. MachineError names one that is not in time, or ends."""
+        """Start every process; return when all are ready. MachineError names one that is late or ends."""
         if not self.plan.processes:
             return
         _RENDEZVOUS.mkdir(mode=0o755)
@@ -96,7 +96,7 @@ class LabClients:
         await self._all_ready()
 
     def begin(self, at_ns: int, until_ns: int) -> None:
-        """The run lasts from then to then: the clients are told, or started."""
+        """Send the run's start and end times to the clients, or start them."""
         self._begin_ns, self._until_ns = at_ns, until_ns
         self._ledger.run(at_ns, until_ns)
         for running in self._running:
@@ -107,7 +107,7 @@ class LabClients:
                 running.run(env, _RENDEZVOUS, at_ns, batch=self._polls)
 
     def terminate(self) -> None:
-        """The run is over: ask every process to end."""
+        """Send every process the request to terminate: the run is over."""
         if self._running:
             self._until_ns = min(self._until_ns, now_ns())
         for running in self._running:
@@ -121,7 +121,7 @@ class LabClients:
         self._kill()
 
     def close(self, folder: Path) -> None:
-        """Make sure that nothing is left running; write what each process has printed to ``clients/`` in a folder."""
+        """Kill what is still running and write the output of each process to ``clients/`` in ``folder``."""
         self._kill()
         if not self._running:
             return
@@ -134,7 +134,7 @@ class LabClients:
             self._logs.append(RankLog(rank, len(content), zlib.crc32(content)))
 
     def facts(self, lag_ns: int) -> JobFacts | None:
-        """What it was, for the analysis, once it is closed; ``lag_ns``: the most that this loop was held up."""
+        """Return the facts for the analysis, once closed; ``lag_ns``: the longest delay of this loop."""
         if not self._running:
             return None
         ledger = self._ledger
@@ -160,7 +160,7 @@ class LabClients:
         )
 
     def records(self) -> bytes:
-        """The steps as SPAN records."""
+        """Return the steps as SPAN records."""
         return self._ledger.packed()
 
     def _kill(self) -> None:
@@ -187,7 +187,7 @@ class LabClients:
             await self._change(max(0.0, (deadline_ns - now_ns()) / 1e9))
 
     async def _change(self, timeout_s: float) -> None:
-        """Wait until a process has said that it is ready, given up or ended, or until so much time is over."""
+        """Wait until a process is ready, has given up or has ended, at most ``timeout_s``."""
         self._changed.clear()
         waiting = asyncio.ensure_future(self._changed.wait())
         await asyncio.wait({waiting}, timeout=timeout_s)
@@ -260,7 +260,7 @@ class LabClients:
         return (SpanFact(ITERATION, ITERATION, 0, len(self._ranks)), *told)
 
     def _end(self, number: int, at: int) -> RankEnd:
-        """Of a rank, which process ``at`` speaks for."""
+        """Return how rank ``number`` ended; process ``at`` reports for it."""
         rank, running = self._ranks[number], self._running[at]
         by_itself = running.ended is not None and self._by_itself(running)
         return RankEnd(
@@ -275,11 +275,11 @@ class LabClients:
         )
 
     def _by_itself(self, running: RunningClient) -> bool:
-        """Whether it ended before the run did."""
+        """Return True if the process ended before the run did."""
         return running.ended_at_ns is not None and running.ended_at_ns < self._until_ns
 
     def _died_ns(self, at: int) -> int | None:
-        """When a process died, if it did: it gave up, or ended too early and not with exit code 0."""
+        """Return when a process died, or None: it gave up, or ended early with an exit code other than 0."""
         running = self._running[at]
         gave_up_ns = self._gave_up[at][0] if at in self._gave_up else self._until_ns
         if gave_up_ns < self._until_ns:
@@ -288,7 +288,7 @@ class LabClients:
         return running.ended_at_ns if failed and self._by_itself(running) else None
 
     def _deaths(self) -> list[DeathFact]:
-        """Of all processes, in order of time."""
+        """Return the deaths of all processes, in order of time."""
         found = []
         for at, running in enumerate(self._running):
             at_ns = self._died_ns(at)

@@ -1,4 +1,4 @@
-"""What the workers of a run reported, as its folder has it. Pure.
+"""Convert the reports of a run's workers to the records of its folder. Pure.
 
 Changes when workers report something more.
 """
@@ -16,7 +16,7 @@ Report = TrafficReport | JobReport
 
 
 def queue_pairs_of(report: Report, flows: Sequence[FlowSpec]) -> Iterator[QueuePairCounts]:
-    """Each queue pair, worker by worker."""
+    """Yield the counts of each queue pair, worker by worker."""
     names = {flow.id: flow.name for flow in flows}
     for worker in report.workers:
         for pair in worker.senders if isinstance(worker, WorkerReport) else worker.queue_pairs:
@@ -24,7 +24,7 @@ def queue_pairs_of(report: Report, flows: Sequence[FlowSpec]) -> Iterator[QueueP
 
 
 def workers_of(report: Report) -> Workers:
-    """Each worker."""
+    """Return the counts of each worker."""
     return Workers(report.softnet_drops, tuple(_worker(each) for each in report.workers))
 
 

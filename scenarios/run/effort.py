@@ -1,7 +1,7 @@
-"""Counts what a drill run has to do, before it runs: nodes, links, packets and the links they cross. Pure, no numpy.
+"""Count the work of a drill run before it starts: nodes, links, packets and link crossings. Pure, no numpy.
 
-Changes when something else of a drill decides how long a run takes. Counts are expectations of a healthy fabric: what
-faults take away, retransmissions, acknowledgements and a client's own packets are not in them.
+Changes when another property of a drill decides how long a run takes. Counts are expectations for a healthy fabric.
+They leave out losses by faults, retransmissions, acknowledgements and a client's own packets.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.jobengine.plan import JobPlan
 
 STREAMS, JOB, CLIENT, NOTHING = "streams", "job", "client", "nothing"
-"""What runs; a client counts when there is one, whatever runs beside it."""
+"""Kinds of traffic. A drill with a client counts as CLIENT, whatever else it runs."""
 _BY_TOR, _BY_AGG, _BY_CORE = 2, 4, 6
 _Way = tuple[int, int, int | None]
-"""From a rank to a rank by a rail."""
+"""Source rank, target rank and rail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What one run has to do. ``hops``: links that all packets together cross; ``drill_s``: seconds of its timeline."""
+    """Work of one run.
+
+    ``hops``: number of link crossings of all packets together. ``drill_s``: length of its timeline in seconds.
+    """
 
     traffic: str  # STREAMS, JOB, CLIENT or NOTHING
     hosts: int
@@ -64,7 +67,7 @@ def effort_of(drill: Drill) -> Effort:
 
 
 def links_between(fabric: Fabric, source: str, target: str) -> int:
-    """The links that a packet crosses from NIC to NIC: by one ToR, by an Agg or by a Core. An estimate."""
+    """Return the number of links from NIC to NIC: through one ToR, an Agg or a Core. An estimate."""
     here, there = fabric.nic(source), fabric.nic(target)
     from_host, to_host = fabric.node(here.host), fabric.node(there.host)
     if from_host.pod != to_host.pod:
@@ -81,14 +84,14 @@ def _traffic(drill: Drill) -> str:
 
 
 def _of_stream(flow: FlowSpec, end_ns: int) -> float:
-    """Packets of a flow until the end."""
+    """Return the number of packets of a flow until the end."""
     if flow.transfers is None:
         return flow.rate_pps * end_ns / 1e9
     return min(flow.rate_pps * end_ns / 1e9, flow.transfers.packets * max(1.0, end_ns / flow.transfers.every_ns))
 
 
 def _of_job(plan: JobPlan, fabric: Fabric, end_ns: int) -> Iterator[tuple[FlowSpec, float]]:
-    """A flow of each pair of ranks that talk, and the packets between them: as many iterations as fit."""
+    """Yield a flow for each pair of communicating ranks and its packets, for as many iterations as fit."""
     flows: dict[_Way, FlowSpec] = {
         (pair.source, pair.target, pair.rail): pair.flow for pair in plan.queue_pairs if not pair.grants
     }
@@ -104,7 +107,7 @@ def _of_job(plan: JobPlan, fabric: Fabric, end_ns: int) -> Iterator[tuple[FlowSp
 
 
 def _rates_pps(plan: JobPlan, fabric: Fabric) -> Mapping[tuple[int, int | None], float]:
-    """Packets a second by rank and rail: a queue pair keeps to one port of its NIC, several share them."""
+    """Return packets per second by rank and rail. A queue pair uses one port of its NIC, several share the ports."""
     by_nic: dict[tuple[int, int | None], list[FlowSpec]] = {}
     for pair in plan.queue_pairs:
         by_nic.setdefault((pair.source, pair.rail), []).append(pair.flow)
@@ -115,7 +118,7 @@ def _rates_pps(plan: JobPlan, fabric: Fabric) -> Mapping[tuple[int, int | None],
 
 
 def _receiving_ns(programs: Iterable[Program], flows: Mapping[_Way, FlowSpec], fabric: Fabric) -> float:
-    """The least that the NIC which takes most in an iteration needs for that, on all its ports."""
+    """Return the minimum receive time of the busiest NIC in one iteration, with all its ports in use."""
     takes: Counter[str] = Counter()
     rates_pps: dict[str, float] = {}
     for program in programs:
@@ -127,7 +130,7 @@ def _receiving_ns(programs: Iterable[Program], flows: Mapping[_Way, FlowSpec], f
 
 
 def _messages(program: Program) -> Mapping[tuple[int, int], int]:
-    """Packets of one iteration by peer and rail, of what goes over the network."""
+    """Return the network packets of one iteration by peer and rail."""
     found: Counter[tuple[int, int]] = Counter()
     for op in program.ops:
         if isinstance(op, Send) and op.rail is not None:
@@ -140,9 +143,9 @@ def _packets(send: Send, path_mtu: int) -> int:
 
 
 def _iteration_ns(program: Program, rates_pps: Mapping[tuple[int, int | None], float], tick_ns: int) -> float:
-    """The least that an iteration of a rank takes, its peers taken to be as far as it is itself."""
+    """Return the minimum duration of a rank's iteration, assuming that its peers progress in step with it."""
     done: list[float] = []
-    free: dict[object, float] = {}  # when a NIC or a stream has nothing left to do
+    free: dict[object, float] = {}  # when a NIC or a stream becomes idle
     for op in program.ops:
         ready = _latest(done[each] for each in op.after)
         if isinstance(op, Spend):
@@ -152,7 +155,7 @@ def _iteration_ns(program: Program, rates_pps: Mapping[tuple[int, int | None], f
                 took = _packets(op, program.path_mtu) * 1e9 / rates_pps[program.rank, op.rail]
                 ready = free[op.rail] = max(ready, free.get(op.rail, 0.0)) + took
         else:
-            ready += tick_ns / 2  # a worker looks once a tick at what has come
+            ready += tick_ns / 2  # a worker polls for arrivals once a tick
         done.append(ready)
     return _latest(done)
 

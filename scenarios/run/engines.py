@@ -1,6 +1,6 @@
-"""A drill in a guest kernel: the very same command, run by an engine on the host's files (DESIGN rule 11).
+"""Runs of a drill on an engine: here, or the same command in a guest kernel on the host's files (DESIGN rule 11).
 
-Only this module and ``testbed.vm`` know of guests; inside, the drill finds a kernel like any other.
+Only this module and ``testbed.vm`` know about guests. Inside a guest a drill sees an ordinary kernel.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _BOOT_S = 120.0
 _SLOWNESS = 60.0  # wall seconds allowed per second of the drill: emulation is slow, a hang is slower
 
 Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
-"""From a run's title to what listens to its news while it lasts."""
+"""Function from a run's title to the listener for its progress."""
 
 
 def unwatched(_title: str) -> AbstractContextManager[Callable[[Progress], None]]:
-    """Nobody listens to the news of runs."""
+    """Discard the progress of a run."""
     return nullcontext(lambda _news: None)
 
 
 def run_everywhere(
     drill: Drill, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]
 ) -> Iterator[tuple[str, RunFolder | MachineError | NoisyError]]:
-    """Run one drill on every engine, one after the other, into OUT/ENGINE; an engine that cannot gives its error."""
+    """Run one drill on every engine in turn, into OUT/ENGINE; an engine that cannot run it yields its error."""
     for name, spec in ENGINES.items():
         on_line(f"{name}: {drill.name}")
         try:
@@ -55,14 +55,14 @@ def run_everywhere(
 def run_batch(
     batch: Batch, spec: EngineSpec, watch: Watch, on_line: Callable[[str], None]
 ) -> Iterator[tuple[Order, RunFolder | MachineError | NoisyError]]:
-    """Make every run, one after the other here; a drill that this machine cannot run is left out, once."""
+    """Make every run of a batch in turn; a drill that this machine cannot run is left out, with one error."""
     yield from run_orders(batch.orders(), batch.tries, spec, watch, on_line)
 
 
 def run_orders(
     orders: Iterable[Order], tries: int, spec: EngineSpec, watch: Watch, on_line: Callable[[str], None]
 ) -> Iterator[tuple[Order, RunFolder | MachineError | NoisyError]]:
-    """The same of any runs, each made at most ``tries`` times."""
+    """Make the given runs in turn, each with at most ``tries`` attempts."""
     refused: set[str] = set()
     for order in orders:
         if order.drill.source in refused:
@@ -77,9 +77,9 @@ def run_orders(
 
 
 def run_on(spec: EngineSpec, order: Order, watch: Watch, on_line: Callable[[str], None]) -> RunFolder:
-    """Make one run: here, its news told to ``watch``, or where the engine takes it. Errors as ``run_in_guest``.
+    """Make one run, here with its progress sent to ``watch``, or in the engine's guest. Errors as ``run_in_guest``.
 
-    ``on_line`` is told too how long a long one in a guest still takes; what it took is kept for the next estimate.
+    ``on_line`` also gets the remaining time of a long run in a guest. The actual time is stored for the next estimate.
     """
     known = replace(order, origin=origin())
     with remaining.following(order, spec, on_line) as followed:
@@ -91,10 +91,10 @@ def run_on(spec: EngineSpec, order: Order, watch: Watch, on_line: Callable[[str]
 
 @dataclass(frozen=True, slots=True)
 class RunBody:
-    """What a guest is told of a run: the drill as its file, the folder is the one that it is called in.
+    """Description of a run for a guest: the drill as its file; the run folder is the guest's working directory.
 
-    The rest as in ``Order``, but that ``slow`` is decided. ``seed``: the topology's in the place of the file's.
-    ``topology``: the fabric that the drill is put on, None for its own.
+    The rest is as in ``Order``, but ``slow`` is decided. ``seed`` replaces that of the file's topology. ``topology``:
+    fabric that replaces the drill's own, or None.
     """
 
     file: str
@@ -108,12 +108,12 @@ class RunBody:
     origin: Origin = Origin()  # noqa: RUF009 - frozen
 
     def as_json(self) -> JsonValue:
-        """As the body of a job."""
+        """Return the body of a job."""
         body: JsonValue = _BODY.dump_python(self, mode="json")
         return body
 
     def order(self, spec: EngineSpec) -> Order:
-        """The order, in the guest. InputError for a file that is gone or has mistakes."""
+        """Return the order, inside the guest. InputError for a file that is gone or invalid."""
         drill = catalogue.load(self.file, self.topology)
         return Order(
             drill.seeded(drill.topology.seed if self.seed is None else self.seed).slowed(self.slow),
@@ -132,17 +132,17 @@ _BODY = TypeAdapter(RunBody)
 
 
 def body_from(body: JsonValue) -> RunBody:
-    """Of a job."""
+    """Return the run described by the body of a job."""
     return _BODY.validate_python(body)
 
 
 def run_in_guest(
     order: Order, spec: EngineSpec, on_line: Callable[[str], None], look: Callable[[], None] = unattended
 ) -> RunFolder:
-    """Run one drill inside a guest; its run folder is written by the guest itself. ``look`` as in ``GuestJob``.
+    """Run one drill inside a guest, which writes the run folder itself; ``look`` as in ``GuestJob``.
 
-    MachineError when the engine cannot boot here, or the guest hangs, panics or is killed; NoisyError when the run
-    could say nothing from the start.
+    MachineError when the engine cannot boot here, or the guest hangs, panics or is killed. NoisyError when the run was
+    invalid from the start.
     """
     refusals.check_guest(order.drill, spec)
     with (
@@ -161,7 +161,7 @@ def _in_guest(
     on_line: Callable[[str], None],
     look: Callable[[], None],
 ) -> RunFolder:
-    """The same into a folder that is claimed."""
+    """Run one drill inside a guest, into a folder that is already claimed."""
     body = RunBody(
         file=str(Path(order.drill.source).absolute()),
         command=order.command,

@@ -1,6 +1,6 @@
-"""How long runs will take, in words, before they begin; nothing for what is over within a minute.
+"""Estimated duration of runs as text, before they begin; empty if they take less than a minute.
 
-Changes when the line should tell something more.
+Changes when the line should contain more.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from hpn.testbed.vm.engines import ENGINES, EngineSpec
 
 WORTH_TELLING_S = 60.0
 EVERY_S = 30.0
-"""Of wall time, between two lines that tell what is left."""
+"""Wall time in seconds between two lines that report the remaining time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A run that is asked for."""
+    """Requested run: its effort and its engine."""
 
     effort: Effort
     spec: EngineSpec
 
 
 def asked_of(runs: Mapping[str, tuple[Drill, EngineSpec]]) -> dict[str, Asked]:
-    """The runs by name, without those that cannot be counted; one drill that runs many times is counted once."""
+    """Return the runs by name, without those that cannot be estimated; a drill that runs many times is counted once."""
     drills = {id(drill): drill for drill, _ in runs.values()}
     efforts = {key: counted(drill) for key, drill in drills.items()}
     found = ((name, efforts[id(drill)], spec) for name, (drill, spec) in runs.items())
@@ -38,7 +38,7 @@ def asked_of(runs: Mapping[str, tuple[Drill, EngineSpec]]) -> dict[str, Asked]:
 
 
 def virtual_time_line(drill: Drill) -> str:
-    """The line for one run of a drill in virtual time, as a note on its file; '' when it is not worth it."""
+    """Return the estimate for one run of a drill in virtual time, as a note on its file; '' if not worth showing."""
     spec = next((each for each in ENGINES.values() if each.virtual_time), None)
     effort = counted(drill)
     line = "" if spec is None or effort is None else told([Asked(effort, spec)], wall_cost.load())
@@ -46,22 +46,22 @@ def virtual_time_line(drill: Drill) -> str:
 
 
 def seconds_of(asked: Mapping[str, Asked], costs: Sequence[Cost]) -> dict[str, float]:
-    """Wall seconds of each run, alone."""
+    """Return the wall time of each run in seconds, if it runs alone."""
     return {name: wall_cost.expected(each.effort, each.spec, costs).stages.total_s for name, each in asked.items()}
 
 
 def at_once(spec: EngineSpec, jobs: int, cores: int | None = None) -> int:
-    """How many of so many runs side by side this machine has the cores for."""
+    """Return how many of ``jobs`` concurrent runs the cores of this machine allow."""
     cores = cores or len(os.sched_getaffinity(0))
     return max(1, min(jobs, cores // (spec.cores or cores)))
 
 
 def told(asked: Sequence[Asked], costs: Sequence[Cost], jobs: int = 1, cores: int | None = None) -> str:
-    """The line for runs, ``jobs`` side by side as far as there are cores; '' when it is not worth it."""
+    """Return the estimate for runs, at most ``jobs`` at once as cores allow; '' if not worth showing."""
     found = [wall_cost.expected(each.effort, each.spec, costs) for each in asked]
     alone_s = [each.stages.total_s for each in found]
     shared_s = (s / at_once(each.spec, jobs, cores) for s, each in zip(alone_s, asked, strict=True))
-    total_s = max([sum(shared_s), *alone_s])  # side by side it is never faster than the longest run
+    total_s = max([sum(shared_s), *alone_s])  # concurrent runs never finish before the longest one
     if total_s <= WORTH_TELLING_S:
         return ""
     head = "takes" if len(asked) == 1 else f"{len(asked):,} runs take"
@@ -69,12 +69,15 @@ def told(asked: Sequence[Asked], costs: Sequence[Cost], jobs: int = 1, cores: in
 
 
 def basis_of(found: Iterable[Expected]) -> str:
-    """Where figures are from."""
+    """Return the source of the figures, as text."""
     return "measured on this machine" if all(each.measured for each in found) else "first guess, not measured here yet"
 
 
 def _counts(asked: Sequence[Asked]) -> str:
-    """Packets, where all runs have those of their drill's file: a guest in real time gets fewer."""
+    """Return packets and nodes as text.
+
+    Packets are left out for a guest in real time, which sends fewer than its drill's file says.
+    """
     packets = sum(each.effort.packets for each in asked)
     fewer = any(each.spec.own_kernel and not each.spec.virtual_time for each in asked)
     nodes = {each.effort.nodes for each in asked}
@@ -83,7 +86,7 @@ def _counts(asked: Sequence[Asked]) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """About so long: '5 s', '70 s', '8 min', '2.5 h'."""
+    """Return an approximate duration as text: '5 s', '70 s', '8 min', '2.5 h'."""
     if seconds < 10:
         return f"{max(1, round(seconds))} s"
     if seconds < 95:
@@ -92,7 +95,7 @@ def in_words(seconds: float) -> str:
 
 
 def counted(drill: Drill) -> Effort | None:
-    """What one run has to do; None for a drill that does not fit: its run says so."""
+    """Return the effort of one run; None for a drill that does not fit, which its run reports."""
     try:
         return effort_of(drill)
     except HpnError:

@@ -1,4 +1,4 @@
-"""News that come in bursts, answered once."""
+"""Batch bursts of items and handle each batch once."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 _GATHER_S = 0.1
-"""After the first news: BGP has told all switches by then, and queue pairs that cannot be reached have moved."""
+"""Delay after the first item: by then BGP has informed all switches, and unreachable queue pairs have moved."""
 
 T = TypeVar("T")
 
 
 class Gathering(Generic[T]):
-    """Calls ``then`` with all that was added since the first of it, 100 ms after that."""
+    """Batcher that calls ``then`` with all items added within 100 ms of the first."""
 
     def __init__(self, then: Callable[[set[T]], Awaitable[None]]) -> None:
         self._then = then
@@ -21,13 +21,13 @@ class Gathering(Generic[T]):
         self._pending: asyncio.Task[None] | None = None
 
     def add(self, item: T) -> None:
-        """News of this."""
+        """Add an item to the current batch."""
         self._added.add(item)
         if self._pending is None or self._pending.done():
             self._pending = asyncio.ensure_future(self._go())
 
     def stop(self) -> None:
-        """Drop what is under way. Raises what ``then`` has raised, which nobody else hears of."""
+        """Cancel the pending batch. Raises the error of ``then``, which is reported nowhere else."""
         if self._pending is None or self._pending.cancel() or self._pending.cancelled():
             return
         if (error := self._pending.exception()) is not None:

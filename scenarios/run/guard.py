@@ -1,7 +1,7 @@
-"""Who watches over a run while it lasts: our own daemons, the queue pairs before the first fault, the disk.
+"""Watchdog of a run: our own daemons, the queue pairs before the first fault, and the disk.
 
-What is lost ends the run at once, with its name: a run without BGP, or with a worker that stands still, says nothing
-of the fabric. What a fault did to a daemon is no loss (``BgpDaemon.trouble``).
+A loss ends the run at once with a named cause. A run without BGP or with a stopped worker says nothing about the
+fabric. A daemon that a fault stopped is no loss (``BgpDaemon.trouble``).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from hpn.testbed.kernel.process.processes import is_stopped
 from hpn.testbed.lab.lab import Lab
 from hpn.traffic.workers.pool import WorkerPool
 
-_SILENT_NS = 10_000_000_000  # a worker says how far it is ten times a second; a starved one now and then
+_SILENT_NS = 10_000_000_000  # a worker reports its progress ten times a second, a starved one only now and then
 
 
 class Guard:
-    """Looks at a run now and then, and hears its events; ``engine`` is told when the run is lost.
+    """Watchdog that looks at a run periodically and hears its events; a lost run is reported to ``engine``.
 
-    ``check`` raises MachineError when the folder is not ours any more. ``processes``: whether to look at process
-    states, which costs clock reads: nobody stops one in virtual time.
+    ``check`` raises MachineError when the folder is no longer ours. ``processes``: True to check process states. This
+    costs clock reads and is pointless in virtual time, where no process is stopped from outside.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Guard:
         self._suspects: set[int] = set()
 
     def faults_begin(self) -> None:
-        """From here on queue pairs may die."""
+        """Allow queue pairs to fail from now on."""
         self._healthy = False
 
     def heard(self, event: Event) -> None:
-        """An event of the lab or of the traffic."""
+        """Handle an event of the lab or of the traffic."""
         if event.kind is EventKind.DAEMON and event.what == "died" and self._lab.lost is not None:
             self._engine.give_up(MachineError(self._lab.lost))
         elif event.kind is EventKind.QP and event.what == "error" and self._healthy:
@@ -64,7 +64,7 @@ class Guard:
                 )
 
     def look(self) -> None:
-        """What makes no event: a folder that is gone, a full disk, a process that stands still at two looks running."""
+        """Check for silent failures: a missing folder, a full disk, a process stopped in two consecutive checks."""
         try:
             self._check()
             space.watch(self._folder)
@@ -79,7 +79,7 @@ class Guard:
                 self._engine.give_up(MachineError(f"traffic worker {worker} has said nothing for 10 s; run it again"))
 
     def last_look(self) -> None:
-        """Before anything is concluded. MachineError when a daemon stands still or is gone."""
+        """Check the daemons before the analysis. MachineError when one is stopped or gone."""
         stopped = self._stopped() if self._processes else {}
         for name in stopped.values():
             raise MachineError(f"{name} is stopped, and not by the drill; run it again")
@@ -87,7 +87,7 @@ class Guard:
             raise MachineError(self._lab.lost)
 
     def _stopped(self) -> dict[int, str]:
-        """Our daemons that somebody stopped (SIGSTOP), by process ID."""
+        """Return our processes that were stopped from outside (SIGSTOP), by process ID."""
         bgp = {pid: f"{n}: {d.TITLE}" for n, d in self._lab.bgp.items() if not d.held for pid in d.pids}
         workers = {pid: f"traffic worker {index}" for index, pid in self._engine.pids().items()}
         return {pid: f"{name} (process {pid})" for pid, name in (bgp | workers).items() if is_stopped(pid)}

@@ -1,7 +1,7 @@
-"""A job: what hpn is to do elsewhere, as data, and the way there: into a guest, or into a process beside this one.
+"""Remote task: work for hpn as data, and how to run it in a guest or in a separate process on this machine.
 
-Changes when a job must say something more whatever its kind. The far end, where the kinds are listed, is
-``commands.job``: this module names it as the program to start, and knows no kind.
+Changes when all kinds of jobs need another setting. The far end, ``commands.job``, lists the kinds. This module only
+names it as the program to start.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ MEMORY_MB = 1536
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``kind`` says what ``body`` means; ``engine`` is the name of the one that it is done for, as results record it.
+    """Remote task.
 
-    With ``parent``, a process ID, it ends when that process does. ``held``: descriptors that tell others of its end.
+    ``kind`` defines the meaning of ``body``. ``engine``: name of the engine that it runs for, as results record it.
+    ``parent``: process ID; the job ends when that process does. ``held``: descriptors whose closing signals its end to
+    other processes.
     """
 
     kind: str
@@ -43,9 +45,9 @@ class Job:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What does it, wherever ``environment`` and this project's files are: the job lies in the command line.
+        """Command that does the job where ``environment`` and this project's files exist; it contains the job itself.
 
-        So there is no file of it to be left in a run folder, and nothing to be read once a guest's clock counts.
+        So no job file is left in a run folder, and the guest reads no file once its clock counts.
         """
         return (sys.executable, "-P", "-B", "-m", PROGRAM, _JOB.dump_json(self).decode())
 
@@ -54,7 +56,7 @@ _JOB = TypeAdapter(Job)
 
 
 def job_from(text: str) -> Job:
-    """The job in a command line."""
+    """Return the job from a command line."""
     return _JOB.validate_json(text)
 
 
@@ -70,11 +72,12 @@ def in_guest(
     more_mb: int = 0,
     look: Callable[[], None] = unattended,
 ) -> GuestResult:
-    """Do a job in a guest, from inside ``folder``, the only one it may write; with all cores when ``cpus`` is None,
-    and with ``more_mb`` of memory beyond what hpn itself takes. ``look`` as in ``GuestJob``.
+    """Run a job in a guest, in ``folder``, the only folder that it may write.
 
-    The folder's name is nowhere in the guest, so that runs in virtual time repeat to the last digit. MachineError when
-    the guest cannot boot, hangs, panics or is killed.
+    ``cpus``: None for all cores. ``more_mb``: memory in MB beyond what hpn itself takes. ``look`` as in ``GuestJob``.
+
+    The folder's name appears nowhere in the guest, so that runs in virtual time repeat exactly. MachineError when the
+    guest cannot boot, hangs, panics or is killed.
     """
     wanted = GuestJob(
         command=job.command,
@@ -91,7 +94,7 @@ def in_guest(
 
 
 def answered(spec: EngineSpec, result: GuestResult) -> GuestResult:
-    """The result of a job that gave an answer. InputError and MachineError as the job had them, with its words."""
+    """Return the result if the job gave an answer. Else raise its InputError or MachineError with its message."""
     if result.exit_code in JUDGED:
         return result
     words = f"{spec.name}: {last_words(result)}"
@@ -103,12 +106,12 @@ def answered(spec: EngineSpec, result: GuestResult) -> GuestResult:
 
 
 def last_words(result: GuestResult) -> str:
-    """A guest's errors, else what its command said last."""
+    """Return the errors of a guest, or else the last line of its command's output."""
     return "; ".join(errors_in(result.console_tail)) or result.last_line or "it said nothing"
 
 
 def errors_in(lines: Iterable[str]) -> list[str]:
-    """The product's own errors among what a job has printed."""
+    """Return hpn's own errors in the output of a job."""
     return [line.removeprefix("hpn: ") for line in lines if line.startswith("hpn: ")]
 
 
@@ -120,9 +123,9 @@ def beside(
     *,
     own_session: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start a job in a process of this machine, which prints to ``output``, from inside ``folder`` if it is not None.
+    """Start a job in a separate process of this machine, in ``folder`` unless None; it prints to ``output``.
 
-    ``environment`` beside this process's own. In a session of its own no Ctrl-C of the terminal reaches it.
+    ``environment`` is added to this process's own. With ``own_session`` a Ctrl-C in the terminal does not reach it.
     """
     return subprocess.Popen(
         job.command,
@@ -137,5 +140,5 @@ def beside(
 
 
 def _found_here(known: Mapping[str, str]) -> Mapping[str, str]:
-    """This very source tree first."""
+    """Return the environment that puts this source tree first."""
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), known.get("PYTHONPATH"))))}

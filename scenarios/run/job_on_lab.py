@@ -1,4 +1,4 @@
-"""A job on a running lab: its queue pairs under path control, its workers told through which ports they send."""
+"""Job on a running lab: its queue pairs under path control, and the ports through which its workers send."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from hpn.traffic.jobengine.rehash import Cause
 from hpn.traffic.jobengine.setup import JobReport, Leaves
 
 _WORKER_PPS = 5_000
-"""What one worker carries with ease when every queue pair's port is full.
+"""Packets per second that one worker handles with ease when every queue pair's port is full.
 
-A packet costs its two ends some 45 us of a core together (20,000 a second held one worker at 93 % while the other of
-two CPUs was idle), so that takes a quarter of one and leaves room for bursts.
+A packet costs its two ends some 45 us of a core together. At 20,000 a second one worker was 93 % busy while the other
+of two CPUs was idle. So this rate takes a quarter of one core and leaves room for bursts.
 """
 
 
 class LabJob(LabQueuePairs):
-    """The job of one drill. ``source_ports``: a key of ``traffic.flows.paths.CHOICES``.
+    """Job of one drill; ``source_ports`` is a key of ``traffic.flows.paths.CHOICES``.
 
-    An adapter knows through which of its ports a queue pair leaves. A worker does not, as the LAG decides; so it is
-    told, when it begins, when path control moves a queue pair and when a LAG's active ports change.
+    An adapter knows the port through which a queue pair leaves. A worker does not, as the LAG decides. So it is
+    informed at the start, when path control moves a queue pair, and when a LAG's active ports change.
     """
 
     engine: JobEngine
@@ -76,16 +76,16 @@ class LabJob(LabQueuePairs):
         self._ack_sports = {flow.id: flow.ack_sport for flow in self.flows}
         self._homes = dict(self._sports)
         self._draws: Counter[int] = Counter()  # by flow
-        self._told: dict[int, int] = {}  # by connection: the port that the workers were told last
+        self._told: dict[int, int] = {}  # by connection: the port last sent to the workers
         self._nic_of_lag = {(nic.host, nic.lag): nic.name for nic in lab.fabric.nics}
         self._carrying = [flow for flow, pair in zip(self.flows, plan.queue_pairs, strict=True) if not pair.grants]
         self._placements: list[Placement] = []
-        tells = lab.fabric.spec.path_control.chosen.agent is not None  # else ToRs tell hosts nothing
+        tells = lab.fabric.spec.path_control.chosen.agent is not None  # else ToRs send no updates to hosts
         self._follows = CHOICES[source_ports].follows_ecmp and tells
         self._rechooser: Rechooser | None = None
         self._sprayer: Sprayer | None = None
         if plan.spray > 1:
-            self._follows = False  # the sprayer does
+            self._follows = False  # the sprayer follows ECMP changes instead
             self.begin = None  # no queue pair has one path
             spray = SprayPlan(plan.spray, CHOICES[source_ports].keeps_links_free)
             self._sprayer = Sprayer(lab, spray, self._sports, self.engine.spray)
@@ -100,11 +100,11 @@ class LabJob(LabQueuePairs):
             await self._sprayer.start(self.flows)
 
     async def take_over(self, dead: Collection[str]) -> None:
-        """Refused where drills are loaded: a job takes spares when it is started again. MachineError."""
+        """Raise MachineError: spares take over only when a job restarts. Drills that need this are refused at load."""
         raise MachineError(f"no spare can take over from {', '.join(dead)} while a job runs")
 
     async def layout(self) -> Layout | None:
-        """After a death: put spares in the place of hosts that answer nobody; ``traffic.jobengine.plan.Scheduler``."""
+        """Replace unreachable hosts by spares after a failure; see ``traffic.jobengine.plan.Scheduler``."""
         moved = await self._standby.replace_lost(self.flows) if self._standby is not None else None
         if moved is None:
             return None
@@ -114,7 +114,7 @@ class LabJob(LabQueuePairs):
         return Layout(moved.replaced, moved.nics, tuple(moved.flows.get(flow.id, flow) for flow in self.flows))
 
     def laid_out(self, layout: Layout) -> None:
-        """The workers have it: queue pairs with new ends come under path control, as all did when the job began."""
+        """Put queue pairs with new ends under path control, as at the start; the workers already have the layout."""
         before = {flow.id: flow for flow in self.flows}
         begun = [flow for flow in layout.flows if flow != before[flow.id]]
         self._disconnect([before[flow.id] for flow in begun])
@@ -134,13 +134,13 @@ class LabJob(LabQueuePairs):
             self._sprayer.replaced(self.flows)
 
     def _follow(self) -> None:
-        """Choose paths anew from now on when ECMP groups change, where source ports are chosen so."""
+        """Recompute paths from now on when ECMP groups change, if the choice of source ports supports it."""
         if self._follows:
             self._rechooser = Rechooser(self._lab, self.flows, self._sports, self._rehome)
             self._rechooser.start()
 
     def facts(self, report: JobReport) -> JobFacts:
-        """What it was, for the analysis."""
+        """Return the facts of the job for the analysis."""
         pairs = [pair for worker in report.workers for pair in worker.queue_pairs]
         restart = self._plan.restart
         return JobFacts(
@@ -168,7 +168,7 @@ class LabJob(LabQueuePairs):
         )
 
     async def look(self, when: str, edges: int, _planned_ns: int | None) -> None:
-        """Note which links each queue pair crosses now, by the true paths; asks kernels, sends nothing."""
+        """Record the links that each queue pair crosses now, by its real path. Queries kernels, sends no packet."""
         at_ns, ways = now_ns(), []
         for flow in self._carrying:
             sports = (self._sports[flow.id],) if self._sprayer is None else self._sprayer.source_ports(flow.id)
@@ -176,13 +176,13 @@ class LabJob(LabQueuePairs):
                 path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, sport))
                 ways.append(Way(flow.id, flow.name, path.links, path.dropped))
                 self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
-                await asyncio.sleep(0)  # the control plane gets its turn
+                await asyncio.sleep(0)  # let the control plane run
         self._looked_after, self._ways = edges, _links_of(ways)
         tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
         self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))
 
     async def finish(self) -> JobReport:
-        """Stop sending, drain, and give the queue pairs up."""
+        """Stop sending, drain, and release the queue pairs."""
         if self._rechooser is not None:
             self._rechooser.stop()
         if self._sprayer is not None:
@@ -193,7 +193,7 @@ class LabJob(LabQueuePairs):
         return report
 
     def _heard(self, event: Event) -> None:
-        """A LAG has other active ports now, or steers otherwise."""
+        """Handle a change of a LAG's active ports or of its steering."""
         if event.kind is EventKind.LAG:
             nic = self._nic_of_lag.get((event.node, event.subject))
             self._tell_ports([flow for flow in self.flows if nic in (flow.src_nic, flow.dst_nic)])
@@ -210,9 +210,10 @@ class LabJob(LabQueuePairs):
         self._tell_ports([self.flows[flow]])
 
     def _leave(self, leaves: Leaves) -> None:
-        """Draw another source port for a queue pair; one that path control holds elsewhere stays there.
+        """Draw another source port for a queue pair, unless path control has moved it away from its home port.
 
-        Marks are of the network, and the port of the NIC is the adapter's choice: only a timeout can mean that port.
+        An ECN mark concerns the network, and the port of the NIC is the adapter's choice. So only a timeout may change
+        that port.
         """
         flow, nic = self.flows[leaves.flow], self._lab.nics[self.flows[leaves.flow].src_nic]
         if self._sports[flow.id] != self._homes[flow.id]:
@@ -230,7 +231,7 @@ class LabJob(LabQueuePairs):
             self._rehome(flow.id, sport, leaves.cause)
 
     def _rehome(self, number: int, sport: int, why: str) -> None:
-        """Give a queue pair's data another source port, which path control takes for its home from now on."""
+        """Give a queue pair's data another source port and make it the home port for path control."""
         flow, nic = self.flows[number], self._lab.nics[self.flows[number].src_nic]
         nic_host = self._lab.fabric.nic(flow.src_nic).host
         detail: dict[str, str | int | float] = {"old_sport": self._sports[number], "sport": sport, "why": why}
@@ -239,11 +240,11 @@ class LabJob(LabQueuePairs):
         self.engine.move(number, sport)
         connection = Connection(2 * number, flow.dst_ip, ROCE_PORT, sport)
         nic.disconnect([connection.id])
-        nic.connect([connection])  # which may move it at once, where the destination is gone that way
+        nic.connect([connection])  # may move it at once if this path does not reach the destination
         self._tell_ports([flow])
 
     def _tell_ports(self, flows: Sequence[FlowSpec]) -> None:
-        """Tell the workers what has changed; of a LAG without an active port they keep what they know."""
+        """Send changed ports to the workers; connections of a LAG without an active port stay as they are."""
         ports = {}
         for flow in flows:
             nics = self._lab.nics
@@ -263,7 +264,7 @@ def _by_nic(flows: Sequence[FlowSpec]) -> Collection[list[FlowSpec]]:
 
 
 def _links_of(ways: Iterable[Way]) -> Mapping[int, Collection[str]]:
-    """The links that each flow crosses, by all its source ports."""
+    """Return the links that each flow crosses, over all its source ports."""
     found: dict[int, set[str]] = {}
     for way in ways:
         found.setdefault(way.flow, set()).update(way.links)

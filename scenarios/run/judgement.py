@@ -1,4 +1,7 @@
-"""From what a run observed to metrics and verdict. Imports numpy, so the runner loads it after the measurement."""
+"""Compute metrics and verdict from the observations of a run.
+
+Imports numpy, so the runner loads it after the measurement.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,14 @@ from hpn.scenarios.run.measured import Facts, JobRecords, Measured
 
 
 def traces_of(measured: Measured) -> Traces:
-    """What became of every packet of its streams."""
+    """Return the fate of every packet of the run's streams."""
     return build_traces(measured.facts.streams, measured.sent, measured.received, measured.facts.settings)
 
 
 def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[DrillMetrics, Verdict]:
-    """Metrics and verdict of what was measured, just now or long ago: equal input gives equal bytes.
+    """Return metrics and verdict of a measurement, new or stored: equal input gives equal bytes.
 
-    ``traces``: those of ``traces_of``, for who has them.
+    ``traces``: the result of ``traces_of``, if the caller has it.
     """
     facts = measured.facts
     metrics = analyse_traces(
@@ -68,7 +71,7 @@ def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[Dr
 
 
 def series_of(measured: Measured, traces: Traces) -> RunSeries:
-    """What its flows and ports did over time."""
+    """Return the time series of the run's flows and ports."""
     facts, records = measured.facts, measured.job
     bins = bins_of(facts.start_ns, facts.end_ns)
     carried = facts.flows if records is not None and len(records.messages) else ()
@@ -80,7 +83,7 @@ def series_of(measured: Measured, traces: Traces) -> RunSeries:
 
 
 def timelines_of(measured: Measured) -> Timelines:
-    """When each rank of a job did what, and of the client beside it; None where it did not run."""
+    """Return the timelines of a job's ranks and of the client alongside it; None for one that did not run."""
     facts = measured.facts
     return Timelines(_timeline(facts.job, measured.job), _timeline(facts.beside, measured.beside))
 
@@ -90,7 +93,7 @@ def _timeline(job: JobFacts | None, records: JobRecords | None) -> Iterator[Span
 
 
 def moved_wrongly(measured: Measured, metrics: DrillMetrics) -> tuple[str, ...]:
-    """What path control moved without a reason or did not take home, while the traffic ran."""
+    """Return the moves that path control made without a reason or did not revert while traffic ran."""
     facts = measured.facts
     dead = {flow.flow for flow in metrics.flows if flow.stopped_at_ns is not None}
     connections = Connections(
@@ -103,7 +106,7 @@ def moved_wrongly(measured: Measured, metrics: DrillMetrics) -> tuple[str, ...]:
 
 
 def _job(facts: Facts, job: JobFacts | None, records: JobRecords | None) -> JobMetrics | None:
-    """What a job did, or a client."""
+    """Return the metrics of a job or a client."""
     if job is None or records is None:
         return None
     times = (facts.start_ns, facts.end_ns)
@@ -111,7 +114,7 @@ def _job(facts: Facts, job: JobFacts | None, records: JobRecords | None) -> JobM
 
 
 def _ports(measured: Measured) -> PortMetrics | None:
-    """Loads and queues; the balance of ports over the record before the first fault."""
+    """Return loads and queues of ports; their balance covers the record before the first fault."""
     if measured.ports is None:
         return None
     facts: Facts = measured.facts

@@ -1,8 +1,10 @@
-"""What was measured, kept in the run folder and read back: every packet, every reading of a port, and the facts.
+"""Stored measurement of a run: write it to the run folder and read it back.
 
-Changes when the layout of the records does: ``records/facts.json``, and ``records/packets.npz`` with what arrived and
-what was sent as ``traffic.streams.records`` defines it; of a job, spans and messages as ``traffic.jobengine.records``
-does, and the spans of a client beside it. Events are in ``events.jsonl``. What is read may be anybody's.
+It has every packet, every reading of a port, and the facts; events are in ``events.jsonl``.
+
+Changes when the layout of the records does. ``records/facts.json`` has the facts. ``records/packets.npz`` has sent and
+received packets (``traffic.streams.records``), spans and messages of a job (``traffic.jobengine.records``), and the
+spans of a client alongside it. Run folders are untrusted input.
 """
 
 from __future__ import annotations
@@ -39,18 +41,18 @@ _DTYPES = {"sent": SENT, "received": RECEIVED, "ports": READING, "spans": SPAN, 
 _LARGEST = 2**62
 _LARGEST_ID = 2**32 - 1
 _PACKET_BYTES = 64
-"""What analysis holds of every packet of the flow it looks at: send and receive time, fate, and room to sort them."""
+"""Memory of the analysis for each packet of one flow: send and receive time, fate, and room to sort them."""
 _LONGEST_NS = 86_400 * 10**9
 _SLACK_NS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """``facts.json``."""
+    """Content of ``facts.json``."""
 
     format: int
-    hpn: str  # that measured
-    counts: Mapping[str, int]  # of records in ``packets.npz``
+    hpn: str  # version that measured
+    counts: Mapping[str, int]  # number of records in ``packets.npz``
     ports: SampledPorts | None
     facts: Facts
 
@@ -60,14 +62,14 @@ _KEPT = TypeAdapter(_Kept)
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run folder keeps, and the version that measured it."""
+    """Stored measurement of a run folder, and the version of hpn that measured it."""
 
     hpn: str
     measured: Measured
 
 
 def keep(folder: Path, measured: Measured) -> None:
-    """Write the records of a run, but for its events, into its folder: all of them in one step, over any others.
+    """Write the records of a run, except its events, to its folder in one step, replacing earlier ones.
 
     OSError when they cannot be written.
     """
@@ -96,7 +98,7 @@ def keep(folder: Path, measured: Measured) -> None:
 
 
 def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | set[str] | bool]]:
-    """What even streams have nothing to say of."""
+    """Return the fields to leave out of ``facts.json``: those that do not apply to this run."""
     even = {at: {"transfers"} for at, flow in enumerate(facts.flows) if flow.transfers is None}
     of_job: dict[str, set[str] | bool] = {"job": True} if facts.job is None else {}
     if facts.job is not None and facts.job.client is None:
@@ -107,9 +109,9 @@ def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | set[
 
 
 def kept(run: RunFolder) -> Kept:
-    """What a run folder keeps. InputError when it keeps nothing, or something that no run can have measured.
+    """Return the stored measurement of a run folder.
 
-    MachineError when it is more than this machine has the memory for.
+    InputError when there is none, or when no run can have produced it. MachineError when memory does not suffice.
     """
     place = run.path / FOLDER
     found = _facts(place / _FACTS, run.path)
@@ -142,7 +144,7 @@ def _damaged(place: Path, problem: str) -> InputError:
 
 
 def _names(found: _Kept) -> list[str]:
-    """Of the arrays that it must have."""
+    """Return the names of the arrays that the records must contain."""
     ports = [] if found.ports is None else ["ports"]
     beside = [] if found.facts.beside is None else ["beside"]
     return ["sent", "received", *ports, *([] if found.facts.job is None else ["spans", "messages"]), *beside]
@@ -158,7 +160,7 @@ def _facts(path: Path, folder: Path) -> _Kept:
 
 
 def _impossible(found: _Kept) -> Iterator[str]:
-    """What no run can have had; the first of it is enough."""
+    """Yield a description of each fact that no run can produce; the caller needs only the first."""
     facts = found.facts
     ids = [flow.id for flow in facts.flows]
     if len(set(ids)) != len(ids):
@@ -192,7 +194,7 @@ def _impossible(found: _Kept) -> Iterator[str]:
 
 
 def _impossible_facts(job: JobFacts) -> Iterator[str]:
-    """The same of a job."""
+    """Yield a description of each impossible fact of a job."""
     if (not job.spans and job.client is None) or not all(
         0 <= rank <= _LARGEST_ID and spans for rank, spans in job.spans.items()
     ):
@@ -221,7 +223,7 @@ def _impossible_facts(job: JobFacts) -> Iterator[str]:
 
 
 def _impossible_job(job: JobFacts, records: JobRecords, ids: npt.NDArray[np.uint32]) -> Iterator[str]:
-    """The same of what a job's workers wrote down, or a client told; ``ids`` of all flows."""
+    """Yield a description of each impossible record of a job's workers or a client; ``ids`` are those of all flows."""
     spans, messages = records.spans, records.messages
     ranks = np.array(sorted(job.spans), np.int64)
     lengths = np.array([len(job.spans[rank]) for rank in ranks.tolist()])
@@ -244,7 +246,7 @@ def _impossible_job(job: JobFacts, records: JobRecords, ids: npt.NDArray[np.uint
 
 
 def _impossible_packets(facts: Facts, sent: Table, received: Table) -> Iterator[str]:
-    """The same of packets: a burst of four thousand million would fill any memory."""
+    """Yield a description of each impossible packet record; a burst of four thousand million would fill any memory."""
     known = np.array([flow.id for flow in facts.flows], np.uint32)
     for name, table in (("sent", sent), ("received", received)):
         for field, column in table.columns():
@@ -259,11 +261,11 @@ def _impossible_packets(facts: Facts, sent: Table, received: Table) -> Iterator[
 
 
 def _due(facts: Facts) -> float:
-    """Packets that were to be sent, at most."""
+    """Return the maximum number of packets that were to be sent."""
     return sum(flow.rate_pps for flow in facts.flows) * (facts.end_ns - facts.start_ns + _SLACK_NS) / 1e9
 
 
 def _most_packets(facts: Facts, sent: Table) -> int:
-    """How many the flow sent that sent most."""
+    """Return the number of packets of the flow that sent most."""
     bursts = by_flow(sent, {"count"})
     return max((int(bursts.of(flow.id, "count").sum()) for flow in facts.flows), default=0)

@@ -1,4 +1,4 @@
-"""Where packets of a running lab go, as its own LAGs and kernels say: what paths are chosen by."""
+"""Packet paths on a running lab, taken from its own LAGs and kernels; the basis for choosing paths."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from hpn.traffic.flows.flow import FlowSpec
 
 
 class LabRouter:
-    """``traffic.flows.paths.Router`` answered by the lab's own LAGs and kernels."""
+    """Implementation of ``traffic.flows.paths.Router`` by the lab's own LAGs and kernels."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
 
     def ports(self, nic: str) -> int:
-        """Member ports of a NIC's LAG."""
+        """Return the number of member ports of a NIC's LAG."""
         return len(self._lab.fabric.nic(nic).links)
 
     def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
-        """Index of the member port the LAG picks. MachineError while the LAG has no active port."""
+        """Return the index of the member port that the LAG picks. MachineError while it has no active port."""
         port = self._lab.nics[nic].port_for(dst_ip, sport, dport)
         if port is None:
             raise MachineError(f"{nic}: no active port in its LAG")
         return port
 
     def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Names of the links on the path."""
+        """Return the names of the links on the path."""
         return self._lab.path(Flow(src_nic, dst_nic, sport)).links
 
     def rate_bps(self, link: str) -> int:
-        """The emulated rate of a link."""
+        """Return the emulated rate of a link in bit/s."""
         return self._lab.fabric.link(link).rate_bps
 
 
 class RememberingRouter(LabRouter):
-    """The same, and what it has said: so the paths that were chosen need not be asked for again."""
+    """Router of a lab that remembers its answers, so that chosen paths need no second query."""
 
     def __init__(self, lab: Lab) -> None:
         super().__init__(lab)
         self._said: dict[tuple[str, str, int], Sequence[str]] = {}
 
     def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Names of the links on the path."""
+        """Return the names of the links on the path."""
         found = self._said[src_nic, dst_nic, sport] = super().links(src_nic, dst_nic, sport)
         return found
 
     def links_of(self, flow: FlowSpec) -> Sequence[str]:
-        """What ``links`` said last of a flow's path; nothing when it was not asked."""
+        """Return the last result of ``links`` for a flow's path; empty if it was never queried."""
         return self._said.get((flow.src_nic, flow.dst_nic, flow.sport), ())

@@ -1,8 +1,8 @@
-"""The offered load of a run: the paths that its flows took, as far as anybody knows them, times their rates.
+"""Offered load of a run: the paths of its flows, as far as known, times their rates.
 
-Changes when something else tells a path. A path is what the switches said of it between two edges; where nobody asked,
-it follows from source port and routes while only faults that the model speaks to are there; else it is unknown. After
-an edge each flow keeps its path until something moves it. Imports numpy.
+Changes when another source tells a path. Between two edges the path is what the switches reported. Without a report it
+follows from source port and routes, provided that the model supports all present faults; else it is unknown. After an
+edge each flow keeps its path until something moves it. Imports numpy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hpn.traffic.fluid.forwarding import Forwarding
 from hpn.traffic.fluid.links import Links
 
 Links32 = NDArray[np.int32]
-"""Directed links of flows, one row each; -1: none."""
+"""Directed links of flows, one row per flow; -1: no link."""
 _WHILE_NS = 5_000_000
 _ENDS = "no route to it is left on its path"
 _ASKED = frozenset({"begin", "looked"})
@@ -40,16 +40,16 @@ _ASKED = frozenset({"begin", "looked"})
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A flow's path at the end of a span; ``links`` are directed."""
+    """Path of a flow at the end of a span; ``links`` are directed."""
 
     links: Sequence[int]
     arrives: bool
-    why: str = ""  # it does not arrive
+    why: str = ""  # reason that packets do not arrive
 
 
 @dataclass(frozen=True, slots=True)
 class _Between:
-    """A span: what holds in it."""
+    """Span of time between two edges, and the state of the fabric in it."""
 
     begin_ns: int
     end_ns: int
@@ -58,12 +58,12 @@ class _Between:
 
     @property
     def repairs(self) -> bool:
-        """Whether it begins with a repair: paths work on until something is moved back."""
+        """True if the span begins with a repair: old paths work until something is moved back."""
         return self.stage.moment is not None and self.stage.moment.kind is EdgeKind.REPAIR
 
 
 def offered_in(drill: Drill, observed: Observed, events: Sequence[Event]) -> Offered | None:
-    """The offered load of a run's streams; None for a job, and where there are no streams."""
+    """Return the offered load of a run's streams; None for a job or a run without streams."""
     begin = observed.paths
     if begin is None or drill.job is not None or not observed.flows:
         return None
@@ -89,7 +89,7 @@ class _Run:
         self._routes_ns = [event.at_ns for event in events if event.kind is EventKind.ROUTE]
 
     def offered(self, drill: Drill) -> Offered:
-        """Span by span."""
+        """Return the offered load, span by span."""
         found = stages(drill.timeline.faults, self._fabric)
         edges = sorted(self._observed.edges, key=lambda edge: edge.inject_before_ns)
         bounds = [self._observed.start_ns, *(edge.inject_before_ns for edge in edges), self._observed.end_ns]
@@ -105,7 +105,7 @@ class _Run:
         return offered_load(self._links, self._flows, pieces, drill.tick_ns)
 
     def _going(self, span: _Between, before: Going | None) -> Going:
-        """The paths at the end of a span."""
+        """Return the paths at the end of a span."""
         rows = [_last(self._data[flow.id], span.end_ns) for flow in self._flows]
         acks = [_last(self._acks[flow.id], span.end_ns) for flow in self._flows]
         asked = span.begin_ns == self._observed.start_ns or self._was_asked(span)
@@ -145,9 +145,10 @@ class _Run:
     def _since(
         self, span: _Between, data: Links32, before: Going | None
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """When each flow took its path, and whether it had another before: with its last move, else the last route.
+        """Return when each flow took its path, and True for flows that moved.
 
-        After a failure switches may do it at once; after a repair the path from before works until they have.
+        The time is that of the last move or route change. After a failure the switches may reroute at once. After a
+        repair the old path works until they have rerouted.
         """
         own = [_last_move_ns(self._data[flow.id], span) for flow in self._flows]
         moved = np.zeros(len(own), dtype=np.bool_) if before is None else _differ(before.data, data)
@@ -158,7 +159,7 @@ class _Run:
         return np.array([unseen[n] if at is None else at for n, at in enumerate(own)], dtype=np.int64), moved
 
     def _why(self, flow: FlowSpec, path: _Path | None, span: _Between) -> str:
-        """Why a flow's packets do not arrive: no path is left, or nothing moves it to the one that there is."""
+        """Return why a flow's packets do not arrive: no path is left, or nothing moves the flow to a working one."""
         if path is None or path.arrives:
             return ""
         src, dst = self._fabric.nic(flow.src_nic), self._fabric.nic(flow.dst_nic)
@@ -174,13 +175,13 @@ class _Run:
         return f"another port's path works, and {what} ({path.why})"
 
     def _forwarding(self, dead: frozenset[str]) -> Forwarding:
-        """While these links are dead; each is made once, and remembers what it was asked."""
+        """Return the forwarding while these links are down; cached, as it remembers its answers."""
         if dead not in self._forwardings:
             self._forwardings[dead] = Forwarding(self._fabric, dead)
         return self._forwardings[dead]
 
     def _was_asked(self, span: _Between) -> bool:
-        """Whether somebody asked the switches in a span."""
+        """Return True if the switches were queried in a span."""
         first = bisect_left(self._looked, span.begin_ns)
         return first < len(self._looked) and self._looked[first] < span.end_ns
 
@@ -190,7 +191,10 @@ class _Run:
     def _computed(
         self, span: _Between, rows: Sequence[PathAt], told: Sequence[_Path | None], *, data: bool
     ) -> list[_Path | None]:
-        """The paths that source ports and routes make, of those that nobody told; of data, or of acknowledgements."""
+        """Return the paths computed from source ports and routes, for flows without a reported path.
+
+        ``data``: True for data, False for acknowledgements.
+        """
         found: list[_Path | None] = [None] * len(rows)
         if span.stage.unmodelled:
             return found
@@ -221,22 +225,22 @@ def _by_flow(rows: Iterable[PathAt]) -> Mapping[int, Sequence[PathAt]]:
 
 
 def _last(rows: Sequence[PathAt], before_ns: int) -> PathAt:
-    """The last row before a moment; the first where all are later."""
+    """Return the last row before a time, or the first row if all are later."""
     return rows[max(bisect_left(rows, before_ns, key=lambda row: row.at_ns) - 1, 0)]
 
 
 def _last_move_ns(rows: Sequence[PathAt], span: _Between) -> int | None:
-    """When a flow last changed its path by itself in a span; None: it did not."""
+    """Return when a flow last changed its path by itself in a span, or None."""
     own = (row.at_ns for row in rows if span.begin_ns <= row.at_ns < span.end_ns and row.why not in _ASKED)
     return max(own, default=None)
 
 
 def _pieces(links: Links, before: Going | None, after: Going) -> list[Going]:
-    """What is between the paths before an edge and those that it leads to: flows that have not moved yet."""
+    """Return the pieces from the old paths to the new ones, as flows move at different times after an edge."""
     if before is None:
         return [after]
     width = max(before.data.shape[1], after.data.shape[1])
-    dead = np.append(_dead(links, after.down), False)  # -1, no link, is the last
+    dead = np.append(_dead(links, after.down), False)  # the last element stands for -1, no link
     found: list[Going] = []
     bounds = [after.begin_ns, *_steps(after)]
     for begin_ns, end_ns in pairwise([*bounds, after.end_ns]):
@@ -270,7 +274,7 @@ def _names(fault: Fault, fabric: Fabric) -> frozenset[str]:
 
 
 def _steps(after: Going) -> list[int]:
-    """Moments after which flows have moved: those that are closer than a while are one."""
+    """Return the times after which flows have moved; times closer than ``_WHILE_NS`` count as one."""
     found: list[int] = []
     for at_ns in sorted(set(after.since_ns.tolist())):
         if at_ns <= after.begin_ns:
@@ -292,7 +296,7 @@ def _differ(before: Links32, after: Links32) -> NDArray[np.bool_]:
 
 
 def _told(row: PathAt, flow: FlowSpec, links: Links) -> _Path | None:
-    """The path as switches told it, in directed links; None where they were not asked since it changed."""
+    """Return the path that the switches reported, in directed links; None if not queried since it changed."""
     if not row.links:
         return None
     node, found = links.fabric.nic(flow.src_nic).host, []

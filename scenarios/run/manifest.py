@@ -1,4 +1,4 @@
-"""What a run says of itself before it measures anything.
+"""Manifest of a run, written before it measures anything.
 
 Changes when another fact belongs in every result.
 """
@@ -19,7 +19,10 @@ from hpn.testbed.routing.daemons import DAEMONS
 
 
 def manifest_of(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:
-    """The manifest of a run that has just started; ``started_at`` is wall time, ``started_ns`` CLOCK_MONOTONIC."""
+    """Return the manifest of a run that has just started.
+
+    ``started_at`` is wall time, ``started_ns`` is CLOCK_MONOTONIC.
+    """
     spec, phase = lab.fabric.spec, phase_of(order.drill.topology, order.phase)
     job, workload = order.drill.job, order.drill.workload
     return Manifest(

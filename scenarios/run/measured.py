@@ -1,7 +1,7 @@
-"""Everything that the metrics and the verdict of a run are made from: nothing else may enter them.
+"""Complete input of a run's metrics and verdict; they use nothing else.
 
-Changes when analysis or judgement takes something more. ``scenarios.run.kept`` writes it to a run folder and reads it
-back, so whatever is in here can be analysed again. Imports numpy.
+Changes when the analysis or the verdict needs more input. ``scenarios.run.kept`` stores it in a run folder and reads it
+back, so that a run can be analysed again. Imports numpy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hpn.traffic.workers.messages import TrafficReport
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is neither a packet, a reading of a port nor an event. Times are CLOCK_MONOTONIC."""
+    """Facts of a run other than packets, port readings and events. Times are CLOCK_MONOTONIC."""
 
     expectations: tuple[Expectation, ...]
     settings: Settings
@@ -49,26 +49,26 @@ class Facts:
     end_ns: int
     host: HostLoad | None
     machine_drops: int
-    differences: tuple[str, ...]  # of the lab's state after against before, and against its fabric
-    deviations: tuple[str, ...] = ()  # of the lab before any fault from its fabric
+    differences: tuple[str, ...]  # lab's state after the run against before, and against its fabric
+    deviations: tuple[str, ...] = ()  # differences of the lab from its fabric before any fault
     lags: tuple[tuple[str, str, str], ...] = ()  # host, LAG interface and NIC
-    refresh_ms: int = 0  # of path control
-    path_control: bool = True  # it is on, and knows the queue pairs
-    job: JobFacts | None = None  # a job, whose queue pairs ``flows`` are, or a client
-    beside: JobFacts | None = None  # a client beside a job
-    waits: Waits = NO_WAITS  # of the lab's own processes for a CPU
-    offered: Offered | None = None  # load, of streams
-    faults: Mapping[str, str] = field(default_factory=dict)  # in words, by id
+    refresh_ms: int = 0  # of path control's refresh
+    path_control: bool = True  # it is on and knows the queue pairs
+    job: JobFacts | None = None  # a job, to which the queue pairs in ``flows`` belong, or a client
+    beside: JobFacts | None = None  # client alongside a job
+    waits: Waits = NO_WAITS  # CPU waits of the lab's own processes
+    offered: Offered | None = None  # load of streams
+    faults: Mapping[str, str] = field(default_factory=dict)  # description by id
 
     @property
     def streams(self) -> tuple[FlowSpec, ...]:
-        """The flows that are streams; beside a client there may be some."""
+        """Flows that are streams; a run with a client may have some."""
         return self.flows if self.job is None or self.job.client is not None else ()
 
 
 @dataclass(frozen=True)
 class JobRecords:
-    """What the workers of a job wrote down: SPAN and MESSAGE records; a client has no messages."""
+    """Records of a job's workers: SPAN and MESSAGE records; a client has no messages."""
 
     spans: Records
     messages: Records
@@ -76,9 +76,9 @@ class JobRecords:
 
 @dataclass(frozen=True)
 class Measured:
-    """One run, from which ``scenarios.run.judgement`` makes metrics and verdict; ``events`` in order of time.
+    """Measurement of one run, the input of ``scenarios.run.judgement``; ``events`` are in order of time.
 
-    Packets stay where they were written, and are read when they are needed.
+    Packets stay in their files and are read when needed.
     """
 
     facts: Facts
@@ -91,13 +91,13 @@ class Measured:
 
 
 def _is_controlled(drill: Drill) -> bool:
-    """Whether path control is on and told of the drill's queue pairs; a job's it always is."""
+    """Return True if path control is on and knows the drill's queue pairs; it always knows those of a job."""
     told = drill.workload.path_control or not drill.streams
     return drill.topology.path_control.chosen.name != OFF and told
 
 
 def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Measured:
-    """What a run of ``drill`` brought in; the files of its packets must be there while it is used."""
+    """Return the measurement of a run of ``drill``; the files of its packets must exist while it is used."""
     facts = Facts(
         expectations=drill.expectations,
         settings=drill.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.tick_ns / 1e6),

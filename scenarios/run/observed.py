@@ -1,4 +1,4 @@
-"""What a run brings in, before anything is analysed; the runner fills it, judging reads it."""
+"""Raw observations of a run before any analysis; written by the runner, read by the judgement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hpn.traffic.workers.messages import TrafficReport
 
 @dataclass(frozen=True)
 class Observed:
-    """Everything one run brought in. Times are CLOCK_MONOTONIC."""
+    """Observations of one run. Times are CLOCK_MONOTONIC."""
 
     flows: tuple[FlowSpec, ...]
     report: TrafficReport | JobReport
@@ -27,11 +27,11 @@ class Observed:
     host: HostLoad | None
     differences: tuple[str, ...]
     ports: Sampled | None = None
-    job: JobFacts | None = None  # where a job ran, beside its records in ``report``
-    beside: JobFacts | None = None  # a client beside a job
-    spans: bytes = b""  # of a client, alone or beside: its steps, as traffic.rdma.records.SPAN
-    samples: tuple[Sample, ...] = ()  # that ``host`` is made of
-    waits: Waits = NO_WAITS  # of the lab's own processes for a CPU
+    job: JobFacts | None = None  # of a job, whose records are in ``report``
+    beside: JobFacts | None = None  # client alongside a job
+    spans: bytes = b""  # steps of a client, as traffic.rdma.records.SPAN
+    samples: tuple[Sample, ...] = ()  # basis of ``host``
+    waits: Waits = NO_WAITS  # CPU waits of the lab's own processes
     paths: PathsAtBegin | None = None
     looked: tuple[Looked, ...] = ()
-    deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides
+    deviations: tuple[str, ...] = ()  # differences of the healthy lab from its fabric, before any fault

@@ -1,4 +1,4 @@
-"""What is asked of a drill run."""
+"""Orders for drill runs: one run, or a batch of them."""
 
 from __future__ import annotations
 
@@ -17,39 +17,40 @@ from hpn.testbed.vm.engines import HOST
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One run to be made. ``command`` goes into the manifest; ``repeat`` counts from 1, 0 when there is only one.
+    """Order for one run.
 
-    ``phase`` is the number that its faults' phase and its seeds are drawn from (``scenarios.run.phase``).
+    ``command`` goes into the manifest. ``repeat`` counts from 1 and is 0 for a single run. The phase of its faults and
+    its seeds are drawn from ``phase`` (``scenarios.run.phase``).
     """
 
     drill: Drill
     out: Path
     command: tuple[str, ...]
     repeat: int = 0
-    engine: str = HOST.name  # what the manifest is to record
-    slow: int | None = None  # traffic divided by this; None: as the engine asks
-    keep_records: bool = False  # so that ``hpn analyse`` can make metrics and verdict anew
+    engine: str = HOST.name  # name to record in the manifest
+    slow: int | None = None  # divisor of the traffic rate; None: as the engine requires
+    keep_records: bool = False  # for a new analysis by ``hpn analyse``
     phase: int = 1
-    slowed: int = 1  # the drill is divided by this already, as this guest asks
+    slowed: int = 1  # divisor already applied to the drill, as this guest requires
     origin: Origin = Origin()  # noqa: RUF009 - frozen
-    raise_neighbours: bool = False  # let this machine's neighbour table hold the lab while it is up
+    raise_neighbours: bool = False  # raise the limit of this machine's neighbour table while the lab is up
 
     @property
     def phased(self) -> Drill:
-        """The drill as this run makes it."""
+        """Drill with the phase of this run."""
         return in_phase(self.drill, self.phase)
 
     @property
     def title(self) -> str:
-        """'link-down' or 'link-down #2'."""
+        """Title such as 'link-down' or 'link-down #2'."""
         return f"{self.drill.name} #{self.repeat}" if self.repeat else self.drill.name
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Several drills, each run ``repeat`` times, numbered from ``first``; run folders are OUT/DRILL or OUT/DRILL-N.
+    """Batch of drills, each run ``repeat`` times, numbered from ``first``; run folders are OUT/DRILL or OUT/DRILL-N.
 
-    Of drills that share their name the second's are OUT/DRILL.2 or OUT/DRILL.2-N.
+    If drills share a name, the folders of the second are OUT/DRILL.2 or OUT/DRILL.2-N.
     """
 
     drills: Sequence[Drill]
@@ -57,13 +58,13 @@ class Batch:
     out: Path
     command: tuple[str, ...]
     slow: int | None = None
-    tries: int = 1  # of each run, as long as it cannot be trusted
+    tries: int = 1  # attempts per run while its measurement is in doubt
     keep_records: bool = False
     first: int = 1  # number of the first repeat
     raise_neighbours: bool = False
 
     def orders(self) -> Iterator[Order]:
-        """Every run to be made, in order."""
+        """Yield every run to be made, in order."""
         for drill, folder in zip(self.drills, self._folders(), strict=True):
             for number in range(self.first, self.first + self.repeat):
                 name = folder if self.repeat == 1 else f"{folder}-{number}"
@@ -76,14 +77,14 @@ class Batch:
                 )
 
     def _folders(self) -> Iterator[str]:
-        """A name for each drill's run folders: its own, with '.2' and so on for further drills of that name."""
+        """Yield a folder name for each drill: its own, with '.2' and so on for further drills of that name."""
         seen: Counter[str] = Counter()
         for drill in self.drills:
             seen[drill.name] += 1
             yield drill.name if seen[drill.name] == 1 else f"{drill.name}.{seen[drill.name]}"
 
     def by_drill(self, runs: Sequence[RunFolder]) -> Iterator[Sequence[RunFolder]]:
-        """The runs made so far, grouped by drill."""
+        """Yield the runs made so far, grouped by drill."""
         for _, found in groupby(runs, self._folder_of):
             yield tuple(found)
 

@@ -1,6 +1,6 @@
-"""Where a run comes from: the commit of hpn and the machine, found outside of any guest and before anything is timed.
+"""Origin of a run: commit of hpn and machine, read outside of any guest and before any timing.
 
-Changes when something more of a machine belongs in every result. No name of the machine or its user is taken.
+Changes when another property of a machine belongs in every result. Names of the machine and its user are not recorded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _SYSTEM = Path("/etc/os-release")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """``commit``: that hpn runs from, '-dirty' behind it where files of a checkout differ; '' where nobody knows."""
+    """Origin of a run.
+
+    ``commit``: commit of hpn, with '-dirty' appended if the checkout has changes; '' if unknown.
+    """
 
     commit: str = ""
     machine: Mapping[str, str | int] = field(default_factory=dict)
@@ -34,13 +37,13 @@ class Origin:
 
 @cache
 def origin() -> Origin:
-    """Of this process."""
+    """Return the origin of this process."""
     return Origin(commit_of(ROOT) or installed_commit("hpn"), machine(_PROC, _SYSTEM))
 
 
 def commit_of(root: Path) -> str:
-    """What git calls the checkout at ``root``; '' where hpn is installed otherwise, or git cannot tell."""
-    if not (root / ".git").exists():  # else git would look above, and find a repository of somebody else's
+    """Return the git commit of the checkout at ``root``; '' if hpn is not run from a checkout, or git fails."""
+    if not (root / ".git").exists():  # else git would search parent folders and might find another repository
         return ""
     asked = ("git", "--no-optional-locks", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*")
     try:
@@ -53,7 +56,7 @@ def commit_of(root: Path) -> str:
 
 
 def installed_commit(package: str) -> str:
-    """The commit that pip installed a package from (PEP 610: ``git+https://...``); '' where it came from elsewhere."""
+    """Return the commit that pip installed a package from (PEP 610: ``git+https://...``), or ''."""
     try:
         text = distribution(package).read_text("direct_url.json") or "{}"
         commit = json.loads(text).get("vcs_info", {}).get("commit_id", "")
@@ -63,7 +66,7 @@ def installed_commit(package: str) -> str:
 
 
 def machine(proc: Path, system: Path) -> Mapping[str, str | int]:
-    """CPUs and their model, memory, kernel and distribution; what cannot be read is left out."""
+    """Return CPU count and model, memory, kernel and distribution; unreadable values are left out."""
     found: dict[str, str | int] = {
         "arch": platform.machine(),
         "kernel": platform.release(),
@@ -81,7 +84,7 @@ def machine(proc: Path, system: Path) -> Mapping[str, str | int]:
 
 
 def _value(path: Path, key: str, sign: str) -> str:
-    """What the first line of that key says; '' for none."""
+    """Return the value of the first line with that key, or ''."""
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:

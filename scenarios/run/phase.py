@@ -1,9 +1,10 @@
-"""Where in the protocols' timers a run's faults fall, and its seeds: drawn from the number of its repeat. Pure.
+"""Phase of a run's faults relative to the protocols' timers, and its seeds, drawn from its repeat number. Pure.
 
-Changes when a repeat should vary something else. In virtual time a run made again is the same to the last digit, one
-sample however often it is made; on the host, timers started with the lab meet the first fault at much the same phase
-every time. So each repeat shifts its faults by a time of its own and has hashes of its own. The first repeat is the
-drill as its file has it.
+Changes when repeats should vary something else.
+
+In virtual time a repeated run is identical and gives only one sample. On the host, timers start with the lab and meet
+the first fault at nearly the same phase every time. So each repeat shifts its faults and has its own hash seeds. The
+first repeat is the drill as its file says.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from hpn.testbed.routing.daemons import DAEMONS
 
 MS = 10**6
 LACP_PERIOD_MS = {"fast": 1_000, "slow": 30_000}
-"""Between two LACPDUs (IEEE 802.1AX-2020, 6.4.4)."""
+"""Interval between two LACPDUs (IEEE 802.1AX-2020, 6.4.4)."""
 _SEEDS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """``number``: of the repeat, from 1. Its faults come ``shift_ns`` after the times in the drill's file, the healthy
-    phase being that much longer. ``seed`` is the fabric's: it decides how switches and LAGs hash, and in which order
-    source ports are searched."""
+    """Phase of one repeat.
+
+    ``number``: of the repeat, from 1. ``shift_ns``: delay of its faults against the drill's file; the healthy phase is
+    longer by as much. ``seed``: seed of the fabric, for the hashes of switches and LAGs and the search order of source
+    ports.
+    """
 
     number: int
     shift_ns: int
@@ -33,10 +37,11 @@ class Phase:
 
 
 def span_ns(spec: FabricSpec) -> int:
-    """What shifts are drawn from: the longest period of a timer that runs while nothing happens.
+    """Return the range of shifts in ns: the longest period of a timer that runs in a healthy lab.
 
-    Those are LACPDUs, BGP keepalives, BIRD's look at its interfaces and path control's refresh. Shorter ones, such as
-    the 100 ms of Linux bonding's machines and the 100 ms of a stack's keepalives, are met at every phase many times.
+    Those are LACPDUs, BGP keepalives, BIRD's interface scan and path control's refresh. Shorter timers need no shift,
+    as a run meets them at every phase many times. Examples are the 100 ms of Linux bonding's state machines and the 100
+    ms of a stack's keepalives.
     """
     scan_ms = DAEMONS[spec.bgp.daemon].scan_ms
     periods = (LACP_PERIOD_MS[spec.lacp.rate], spec.bgp.keepalive_s * 1000, scan_ms, spec.path_control.refresh_ms)
@@ -44,7 +49,7 @@ def span_ns(spec: FabricSpec) -> int:
 
 
 def phase_of(spec: FabricSpec, number: int) -> Phase:
-    """The phase of repeat ``number`` on a fabric: drawn at random from ``span_ns``, the same every time."""
+    """Return the phase of repeat ``number`` on a fabric, pseudo-random within ``span_ns`` and reproducible."""
     if number == 1:
         return Phase(1, 0, spec.seed)
     shift = int.from_bytes(_digest(f"shift/{number}"), "big") * span_ns(spec) >> 64
@@ -53,9 +58,9 @@ def phase_of(spec: FabricSpec, number: int) -> Phase:
 
 
 def in_phase(drill: Drill, number: int) -> Drill:
-    """The drill as repeat ``number`` runs it.
+    """Return the drill as repeat ``number`` runs it.
 
-    Who sends to whom, and when a storm's flaps come, stays as the topology's own seed has it: that is the drill's.
+    Senders, receivers and the times of a storm's flaps belong to the drill, so they keep the topology's own seed.
     """
     if number == 1:
         return drill

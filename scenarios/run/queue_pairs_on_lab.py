@@ -1,6 +1,6 @@
-"""Queue pairs on a running lab: source ports (chosen by true paths, say), path control, goodput per plane.
+"""Queue pairs on a running lab: source ports (for example chosen by real paths), path control, goodput per plane.
 
-Changes when something is done for queue pairs whatever they carry, streams (``traffic_on_lab``) or a job
+Changes when something is done for all queue pairs, whether of streams (``traffic_on_lab``) or of a job
 (``job_on_lab``).
 """
 
@@ -28,13 +28,16 @@ from hpn.traffic.workers.pool import WorkerPool
 
 Report = TrafficReport | JobReport
 _GRID_NS = 100_000_000
-"""The engine has started when a multiple is reached: in virtual time, the files that it opens move no later event."""
+"""Grid of start times: the engine starts at a multiple of it.
+
+So in virtual time the files that the engine opens shift no later event.
+"""
 
 
 class LabQueuePairs(ABC):
-    """The queue pairs of one drill. Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs.
+    """Queue pairs of one drill; a subclass makes the ``engine`` that carries them.
 
-    A subclass makes the ``engine`` that carries them.
+    Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs.
     """
 
     engine: WorkerPool
@@ -48,33 +51,33 @@ class LabQueuePairs(ABC):
             self.flows, links, lambda nic, *packet: lab.nics[nic].port_among(*packet)
         )
         self.looked: list[Looked] = []
-        self._looked_after = 0  # so many edges
+        self._looked_after = 0  # number of edges
         self._ways: Mapping[int, Collection[str]] = links
         self._lab = lab
         self._roster = Roster(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}
-        self._known = True  # to path control
+        self._known = True  # True if path control knows the flows
         self._recent: deque[Progress] = deque(maxlen=6)
 
     @abstractmethod
     async def take_over(self, dead: Collection[str]) -> None:
-        """The spares of these hosts begin."""
+        """Start the replacement flows on the spares of these hosts."""
 
     @abstractmethod
     async def look(self, when: str, edges: int, at_ns: int | None) -> None:
-        """Note where queue pairs are now, at ``at_ns`` of the timeline (None: before it), after so many edges."""
+        """Record the paths of queue pairs at ``at_ns`` of the timeline (None: before it), after ``edges`` edges."""
 
     @abstractmethod
     async def finish(self) -> Report:
-        """Stop sending, drain, and give the queue pairs up."""
+        """Stop sending, drain, and release the queue pairs."""
 
     @property
     def _spaces(self) -> Mapping[str, NetNs]:
-        """Where each NIC is."""
+        """Network namespace of each NIC."""
         return {nic.name: self._lab.wiring.namespaces[nic.host] for nic in self._lab.fabric.nics}
 
     async def start(self) -> None:
-        """Start the engine and put every queue pair under path control, if they are to be known to it."""
+        """Start the engine and put every queue pair under path control, unless path control is not to know them."""
         await self.engine.start()
         await until((now_ns() // _GRID_NS + 1) * _GRID_NS)
         self._lab.move_listeners.append(self._move)
@@ -82,27 +85,27 @@ class LabQueuePairs(ABC):
 
     @property
     def begun(self) -> tuple[int, ...]:
-        """Ids of flows that are there now."""
+        """Ids of the active flows."""
         return tuple(flow.id for flow in self._roster.present)
 
     @property
     def absent(self) -> tuple[int, ...]:
-        """Ids of flows that are not there now: closed, or stand-ins that have not begun."""
+        """Ids of the inactive flows: closed, or replacement flows that have not started."""
         return self._roster.absent
 
     def ways(self, edges: int) -> Mapping[int, Collection[str]] | None:
-        """The links that each flow's data crosses after so many edges; None where nobody has looked since."""
+        """Return the links that each flow's data crosses after ``edges`` edges, or None if not recorded since."""
         return self._ways if self._looked_after == edges else None
 
     async def until(self, at_ns: int) -> None:
-        """Sleep until a moment. MachineError when the engine fails meanwhile."""
+        """Sleep until a time. MachineError when the engine fails meanwhile."""
         while (left_ns := at_ns - now_ns()) > 0:
             await asyncio.wait({self.engine.failed}, timeout=left_ns / 1e9)
             if self.engine.failed.done():
                 self.engine.failed.result()
 
     def _given_up(self) -> None:
-        """Path control need look after them no longer."""
+        """Remove the queue pairs from path control."""
         self._lab.move_listeners.remove(self._move)
         self._disconnect(self._roster.present)
 
@@ -136,9 +139,10 @@ class LabQueuePairs(ABC):
 
     @property
     def goodput(self) -> Mapping[str, float]:
-        """By plane, over the last half second: the workers' counts do not arrive at one moment. Empty at first.
+        """Goodput by plane in bit/s over the last half second, as the workers' counts arrive at different times.
 
-        It is added up when it is asked for: with a thousand queue pairs that costs more than to hear of them.
+        Empty at first. The sum is computed on request, because with a thousand queue pairs it costs more than receiving
+        the counts.
         """
         if not self._recent:
             return {}
@@ -153,7 +157,10 @@ class LabQueuePairs(ABC):
         return rates
 
     def planes(self) -> tuple[tuple[int, int], ...]:
-        """Id of each flow and the plane its data takes now; nothing of NICs without a port or fabrics of one plane."""
+        """Return the id of each flow and the plane its data takes now.
+
+        NICs without a port are left out; the result is empty for fabrics of one plane.
+        """
         if self._lab.fabric.planes == 1:
             return ()
         for nic in dict.fromkeys(flow.src_nic for flow in self.flows):
@@ -166,5 +173,5 @@ class LabQueuePairs(ABC):
 
 
 def plane_named(port: int | None, planes: int) -> str:
-    """What carries a flow: 'plane 1', in a fabric of one plane 'port 1'; 'no port' of a NIC that has lost them all."""
+    """Return the name of a plane: 'plane 1', in a fabric of one plane 'port 1'; 'no port' if ``port`` is None."""
     return "no port" if port is None else f"{'plane' if planes > 1 else 'port'} {port}"

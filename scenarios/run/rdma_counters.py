@@ -1,6 +1,6 @@
-"""What a lab's Soft-RoCE devices counted through a run: read at its begin and its end.
+"""Counters of a lab's Soft-RoCE devices, read at the start and the end of a run.
 
-Changes when something else is read of them.
+Changes when something else is read of the devices.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from pathlib import Path
 from hpn.testbed.lab.lab import Lab
 
 FILE = "hw_counters.json"
-"""In a run folder: by NIC and counter, what it was before and after."""
+"""File in a run folder: by NIC and counter, the values before and after."""
 
 _Counters = Mapping[str, Mapping[str, int]]
 
 
 class DeviceCounters:
-    """Of one run. Use: ``before``, ``after``; then what there is to tell. Nothing where the lab has no Soft-RoCE."""
+    """Device counters of one run; empty if the lab has no Soft-RoCE.
+
+    Use: ``before``, ``after``, then ``counted`` and ``write``.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._devices = lab.soft_roce
@@ -26,15 +29,15 @@ class DeviceCounters:
         self._after: _Counters = {}
 
     def before(self) -> None:
-        """The run begins."""
+        """Read the counters at the start of the run."""
         self._before = {} if self._devices is None else self._devices.counters()
 
     def after(self) -> None:
-        """The run is over."""
+        """Read the counters at the end of the run."""
         self._after = {} if self._devices is None else self._devices.counters()
 
     def counted(self) -> dict[str, dict[str, int]]:
-        """By NIC and by the driver's names, what the run added; of NICs whose device was there all the time."""
+        """Return the increase during the run by NIC and driver counter, for NICs whose device existed throughout."""
         return {
             nic: {name: value - self._before[nic].get(name, 0) for name, value in of.items()}
             for nic, of in self._after.items()
@@ -42,7 +45,7 @@ class DeviceCounters:
         }
 
     def write(self, folder: Path) -> None:
-        """``hw_counters.json``, where there are devices."""
+        """Write ``hw_counters.json`` if there are devices."""
         if self._devices is None:
             return
         found: dict[str, dict[str, dict[str, int | None]]] = {}

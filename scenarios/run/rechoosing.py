@@ -1,9 +1,9 @@
-"""Paths chosen anew while a job runs: when a ToR's ECMP groups change, the hosts below it look where they are.
+"""Recompute paths while a job runs: when a ToR's ECMP groups change, the hosts below it check their paths.
 
-HPN's hosts fetch the ECMP group from their ToR when it changes and recompute disjoint paths (paper section 6.2; it does
-not say how the news comes). Here a ToR's news are those it has itself: its routes to NICs, and the carrier of its own
-ports. Which path a source port takes is asked of the lab's kernels, as when paths were chosen first. A queue pair that
-path control has moved is path control's until it is home.
+HPN's hosts fetch the ECMP group from their ToR when it changes and recompute disjoint paths. The source is the paper,
+section 6.2, which does not say how hosts are notified. Here a ToR's notifications are changes of its routes to NICs and
+of its own ports' carrier. The path of a source port is queried from the lab's kernels, as at the first choice. A queue
+pair that path control has moved is left alone until it reverts.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from hpn.traffic.flows.paths import link_disjoint_anew
 
 
 class LivingRouter(LabRouter):
-    """Where packets arrive now; no links where they do not."""
+    """Router of the current paths; a path that does not reach the destination has no links."""
 
     def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Names of the links on the path, none when it ends early."""
+        """Return the names of the links on the path, empty when it ends early."""
         path = self._lab.path(Flow(src_nic, dst_nic, sport))
         return path.links if path.dropped is None else ()
 
 
 class Rechooser:
-    """Watches ToRs from ``start`` to ``stop``. ``sports``: by flow, where each is now; ``move`` gives it another.
+    """Watcher of ToRs, active from ``start`` to ``stop``.
 
-    It is told the flow, the source port and why.
+    ``sports``: current source port by flow. ``move`` is called with the flow, its new source port and the reason.
     """
 
     def __init__(
@@ -46,17 +46,17 @@ class Rechooser:
         self._sports = sports
         self._move = move
         self._first = {flow.id: flow.sport for flow in flows}
-        self._last = dict(self._first)  # where each was put here, or at first
+        self._last = dict(self._first)  # source port last set here, or the first one
         self._tors = {node.name for node in lab.fabric.switches if node.role is Role.TOR}
         self._gathering = Gathering(self._go)
 
     def start(self) -> None:
-        """Listen from now on."""
+        """Start listening."""
         self._lab.route_listeners.append(self._changes)
         self._quiet = self._lab.subscribe(self._heard)
 
     def stop(self) -> None:
-        """Listen no longer; what is under way is dropped."""
+        """Stop listening and drop pending changes."""
         self._lab.route_listeners.remove(self._changes)
         self._quiet()
         self._gathering.stop()
@@ -72,14 +72,14 @@ class Rechooser:
     async def _go(self, tors: set[str]) -> None:
         try:
             moved = await self._choose(tors)
-        except MachineError:  # a LAG has lost its last port: its ToR has news when that returns
+        except MachineError:  # a LAG has lost its last port; its ToR reports when one returns
             return
         if moved:
             detail: dict[str, str | int | float] = {"tors": ",".join(sorted(tors)), "queue_pairs": moved}
             self._lab.emit(Event(now_ns(), EventKind.PATH, "", "link-disjoint", "rechosen", detail))
 
     async def _choose(self, tors: set[str]) -> int:
-        """Put every queue pair of a NIC below these where it is best off; how many that moved."""
+        """Give every queue pair of a NIC below these ToRs its best path; return how many moved."""
         below = {nic.name for nic in self._lab.fabric.nics for link in nic.links if link.upper.node in tors}
         now = [replace(flow, sport=self._sports[flow.id]) for flow in self._flows]
         moving = [
@@ -94,11 +94,11 @@ class Rechooser:
                 self._last[chosen.id] = chosen.sport
                 self._move(chosen.id, chosen.sport, "rechosen")
                 moved += 1
-            await asyncio.sleep(0)  # the control plane gets its turn
+            await asyncio.sleep(0)  # let the control plane run
         return moved
 
     def _leaves(self, flow: FlowSpec) -> bool:
-        """Its NIC has a port to send by."""
+        """Return True if the flow's NIC has an active port."""
         nic = self._lab.nics[flow.src_nic]
         nic.look()
         return bool(nic.active)

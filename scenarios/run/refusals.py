@@ -1,7 +1,7 @@
-"""Why a drill or a lab would not start on this machine, and where it would: found out before anything is started.
+"""Reasons why a drill or a lab cannot start on this machine, and where it could, checked before the start.
 
-Changes when something else can be in the way of a run. A run makes the same checks (``check``, ``check_guest``), so
-that ``hpn drill validate`` and ``hpn plan`` say what ``hpn drill run`` and ``hpn up`` would.
+Changes when something else can prevent a run. A run makes the same checks (``check``, ``check_guest``). So ``hpn drill
+validate`` and ``hpn plan`` report what ``hpn drill run`` and ``hpn up`` would.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from hpn.testbed.vm.engines import ENGINES, EngineSpec
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why this machine's kernel would not run it, and what an engine in virtual time lacks: '' where that would."""
+    """Reasons against a run on this machine's kernel.
+
+    ``elsewhere``: what an engine in virtual time lacks, '' if it could run the drill.
+    """
 
     reasons: tuple[str, ...]
     elsewhere: str
 
     def lines(self, run_it: str) -> Iterator[str]:
-        """For people; ``run_it``: the command that runs it elsewhere."""
+        """Yield the reasons as lines for the user; ``run_it`` is the command that runs the drill elsewhere."""
         yield from self.reasons
         if self.elsewhere:
             yield f"nor would it run in virtual time: {self.elsewhere}"
@@ -38,13 +41,16 @@ class Refused:
 
 
 def check(drill: Drill, fabric: Fabric, *, raising: bool = False) -> None:
-    """MachineError with the first that is in the way of a run here. Call it outside the sandbox, which hides limits."""
+    """Raise MachineError with the first obstacle to a run here.
+
+    Call it outside the sandbox, which hides limits.
+    """
     for each in _checks(drill, fabric, raising=raising):
         each()
 
 
 def check_guest(drill: Drill, spec: EngineSpec) -> None:
-    """MachineError with the first that is in the way of a run in a guest of that engine."""
+    """Raise MachineError with the first obstacle to a run in a guest of that engine."""
     spec.engine().check()
     client_site.check(drill)
     if spec.maps_pages:
@@ -52,7 +58,7 @@ def check_guest(drill: Drill, spec: EngineSpec) -> None:
 
 
 def of_drill(drill: Drill) -> Refused | None:
-    """Why a drill would not run on this machine's kernel; None: it would."""
+    """Return why a drill cannot run on this machine's kernel, or None if it can."""
     fabric = build(drill.topology)
     checks: list[Callable[[], None]] = [*_checks(drill, fabric), partial(_raise, preflight.refusals(fabric))]
     reasons = tuple(dict.fromkeys(line for each in checks for line in _said(each)))
@@ -68,7 +74,7 @@ def _checks(drill: Drill, fabric: Fabric, *, raising: bool = False) -> Sequence[
 
 
 def _elsewhere(drill: Drill) -> str:
-    """What is in the way of a run in virtual time; '' for nothing."""
+    """Return the obstacles to a run in virtual time, or ''."""
     spec = next((each for each in ENGINES.values() if each.virtual_time), None)
     if spec is None:
         return "no engine has virtual time"
@@ -76,7 +82,10 @@ def _elsewhere(drill: Drill) -> str:
 
 
 def _check_memory(drill: Drill) -> None:
-    """MachineError when the guest's lab takes more memory than is free; a usual guest touches little of what it has."""
+    """Raise MachineError when the guest's lab needs more memory than is free.
+
+    A usual guest touches little of its memory and is not checked.
+    """
     more_mb, free = guest_need.more_mb(drill), preflight.available_memory()
     if more_mb and free is not None and MEMORY_MB + more_mb > free >> 20:
         raise MachineError(f"its guest needs {MEMORY_MB + more_mb} MB of memory and {free >> 20} MB are free")

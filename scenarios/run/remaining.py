@@ -1,7 +1,7 @@
-"""How far a run is and how long it still takes, from what it says of itself; and what it took, once it has ended.
+"""Progress and remaining time of a run, from its own reports, and its actual duration at the end.
 
-Changes when a run tells its progress in other words. A guest tells it in lines (``results.text.live``), a run on this
-kernel as news. Nothing here waits: whoever looks after a guest calls ``look`` meanwhile.
+Changes when a run reports its progress in another form. A guest reports in lines (``results.text.live``), a run on this
+kernel in progress messages. This module never waits: the code that supervises a guest calls ``look`` meanwhile.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from hpn.scenarios.run.wall_cost import Expected, Stages
 from hpn.testbed.vm.engines import EngineSpec
 
 _TRUSTED = 0.25
-"""Of the timeline, after which its pace is known."""
+"""Fraction of the timeline after which the pace is known."""
 _SAID = re.compile(r"(?: *(\d{1,7}\.\d) of \d{1,7}\.\d s  )?(.*)", re.DOTALL)
 
 
 class Stage(IntEnum):
-    """Where a run is."""
+    """Stage of a run."""
 
     UP = 0
     TRAFFIC = 1
@@ -34,11 +34,11 @@ class Stage(IntEnum):
 
 
 _BEGINS = {"healthy": Stage.TRAFFIC, "analysing": Stage.JUDGE}
-"""What a run says when a stage begins."""
+"""Text that a run reports when a stage begins."""
 
 
 class Remaining:
-    """Follows one run from now on. ``title`` is how its lines begin, ``tell`` is given a line now and then."""
+    """Follower of one run. ``title``: prefix of its lines. ``tell``: called with a line now and then."""
 
     def __init__(
         self,
@@ -51,22 +51,22 @@ class Remaining:
         self._prefix = f"{title}: "
         self._effort, self._expected = effort, expected.stages
         self._tell, self._clock = tell, clock
-        self._began = [clock()]  # of each stage so far
+        self._began = [clock()]  # start of each stage so far
         self._told_at = self._began[0]
-        self._elapsed_s, self._elapsed_at = 0.0, self._began[0]  # of the drill's own clock, and when that was said
+        self._elapsed_s, self._elapsed_at = 0.0, self._began[0]  # of the drill's own clock, and when that was reported
 
     def line(self, text: str) -> None:
-        """A line that the run printed."""
+        """Handle a line that the run printed."""
         if text.startswith(self._prefix) and (said := _SAID.fullmatch(text[len(self._prefix) :])) is not None:
             self._heard(said[2], float(said[1] or 0.0))
         self.look()
 
     def news(self, news: Progress) -> None:
-        """A piece of news of a run on this kernel; its time left is told by who shows it."""
+        """Handle a progress message of a run on this kernel; the remaining time is shown by its listener."""
         self._heard(news.text if news.kind == "phase" else "", news.elapsed_s)
 
     def look(self) -> None:
-        """Tell how long it still takes, when that is due."""
+        """Report the remaining time when it is due."""
         now = self._clock()
         if now - self._told_at < EVERY_S:
             return
@@ -79,7 +79,7 @@ class Remaining:
 
     @property
     def took(self) -> Stages | None:
-        """What the stages took, of a run that ends now; None when it did not go through all of them."""
+        """Durations of the stages of a run that ends now; None when it did not complete all of them."""
         if self._stage is not Stage.JUDGE:
             return None
         up, traffic, judge = self._began
@@ -99,7 +99,7 @@ class Remaining:
             self._elapsed_s, self._elapsed_at = elapsed_s, now
 
     def _left(self, now: float) -> tuple[float, float]:
-        """What this stage still takes, below 0 when it has taken longer than expected, and the whole run."""
+        """Return the remaining time of this stage, negative when overdue, and of the run."""
         begun, expected = self._began[-1], self._expected
         match self._stage:
             case Stage.UP:
@@ -111,7 +111,7 @@ class Remaining:
         return stage_s, max(stage_s, 0.0) + later_s
 
     def _traffic_left(self, now: float) -> float:
-        """By the pace that was seen since traffic began; before a quarter is done, what was expected counts too."""
+        """Return the remaining traffic time from the pace so far; the expected pace counts until a quarter is done."""
         done = self._elapsed_s / self._effort.drill_s if self._effort.drill_s else 1.0
         seen_s = self._elapsed_at - self._began[Stage.TRAFFIC]
         trust = min(done / _TRUSTED, 1.0)
@@ -120,25 +120,25 @@ class Remaining:
 
 
 class Followed:
-    """A run that may be followed: it cannot when its traffic could not be counted, and then lines just pass."""
+    """Run whose progress is followed; if its traffic could not be estimated, lines are only passed on."""
 
     def __init__(self, remaining: Remaining | None, on_line: Callable[[str], None]) -> None:
         self.remaining = remaining
         self._on_line = on_line
 
     def line(self, text: str) -> None:
-        """Pass a line on, and look."""
+        """Pass a line on and follow it."""
         self._on_line(text)
         if self.remaining is not None:
             self.remaining.line(text)
 
     def look(self) -> None:
-        """See ``Remaining``."""
+        """Report the remaining time when it is due; see ``Remaining``."""
         if self.remaining is not None:
             self.remaining.look()
 
     def hearing(self, listen: Callable[[Progress], None]) -> Callable[[Progress], None]:
-        """What passes news on to ``listen``, and hears them."""
+        """Return a listener that passes progress to ``listen`` and follows it."""
         remaining = self.remaining
         if remaining is None:
             return listen
@@ -152,7 +152,7 @@ class Followed:
 
 @contextmanager
 def following(order: Order, spec: EngineSpec, on_line: Callable[[str], None]) -> Iterator[Followed]:
-    """Follow the run that is made within; when it ends without an error, what it took is kept."""
+    """Follow the run made in this context; if it ends without an error, store its durations."""
     effort = counted(order.drill)
     if effort is None:
         yield Followed(None, on_line)

@@ -1,6 +1,6 @@
-"""Repeats of drills judged as one, when all runs are made: ``repeats.json`` of the out folder, summaries, verdicts.
+"""Combined verdict of repeated drills after all runs: ``repeats.json`` of the out folder, summaries, verdicts.
 
-The rule is ``results.judge.repeats.together``, which imports numpy: it is loaded after the measurements.
+The rule is ``results.judge.repeats.together``, which imports numpy and is loaded after the measurements.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = "repeats.json"
 
 
 def judge(batch: Batch, runs: Sequence[RunFolder]) -> tuple[Repeated, ...]:
-    """The verdict of each drill over the runs made so far, written to the out folder; nothing without repeats."""
+    """Return each drill's verdict over the runs made so far and write them to the out folder; empty without repeats."""
     if batch.repeat == 1 or not runs:
         return ()
     from hpn.results.judge.repeats.together import judge_repeats
@@ -41,14 +41,14 @@ def judge(batch: Batch, runs: Sequence[RunFolder]) -> tuple[Repeated, ...]:
 
 
 def too_few(drill: Drill, repeat: int) -> Iterator[tuple[int, str]]:
-    """Line and trouble of every expectation that so many repeats cannot tell."""
+    """Yield line and problem of every expectation that needs more repeats."""
     for each in drill.expectations:
         if repeat < (least := LEAST_RUNS[each.over]):
             yield each.line, f"'{each.text}' takes {least} repeats or more to tell at 95 % confidence, not {repeat}"
 
 
 def check(drills: Iterable[Drill], repeat: int) -> None:
-    """InputError when a drill asks for a statistic that so many repeats cannot tell."""
+    """Raise InputError when a drill requires a statistic that needs more repeats."""
     problems = [
         f"{drill.source}:{line}: {what}; write --repeat with that many, or leave 'over_repeats' out"
         for drill in drills
@@ -59,7 +59,7 @@ def check(drills: Iterable[Drill], repeat: int) -> None:
 
 
 def write(out: Path, found: Sequence[Repeated]) -> None:
-    """OUT/repeats.json, unless there is nothing to write."""
+    """Write OUT/repeats.json, unless there is nothing to write."""
     if found:
         from hpn.results.judge.repeats.together import repeats_json
 
@@ -67,7 +67,7 @@ def write(out: Path, found: Sequence[Repeated]) -> None:
 
 
 def summaries(found: Iterable[Repeated]) -> list[RenderableType]:
-    """What the terminal shows of each drill."""
+    """Return the terminal summary of each drill."""
     from hpn.results.judge.repeats.view import repeats_summary
 
     return [repeats_summary(each) for each in found]

@@ -1,7 +1,7 @@
-"""Whether a lab is again what it was before a drill's faults, once everything has had the time that it is due.
+"""Check that a lab returns to its state before the faults, once every timer has expired.
 
-Changes when something else in a lab comes back later than the lab converges. What path control holds away from home
-does not: while a LAG still steers, the lab is not converged (``testbed.lab.convergence``).
+Changes when something in a lab recovers later than the lab converges. Path control needs no extra wait: while a LAG
+still steers, the lab is not converged (``testbed.lab.convergence``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _CONVERGED_S = 10.0
 
 
 async def restored(lab: Lab, before: State) -> tuple[str, ...]:
-    """What differs from ``before``, and from what the fabric decides; waits until the lab has converged.
+    """Wait until the lab has converged; return its differences from ``before`` and from its fabric.
 
     MachineError when a daemon of the lab was lost.
     """

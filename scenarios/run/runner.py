@@ -1,6 +1,6 @@
-"""Runs one drill as first process of its sandbox: lab up, traffic, faults on schedule, heal, analyse, judge, write.
+"""Run one drill as first process of its sandbox: lab up, traffic, faults on schedule, heal, analyse, judge, write.
 
-This is DESIGN's data flow in one place; every step is a function of another room.
+This is DESIGN's data flow in one place; every step is a function of another package.
 """
 
 from __future__ import annotations
@@ -60,21 +60,24 @@ Check = Callable[[], None]
 _LEAD_NS = 200_000_000
 _TELL_S = 0.25
 _LOOK_NS = 100_000_000
-"""Before an edge, and before the end: where queue pairs have settled. Between edges that are closer nobody looks."""
+"""Lead time before an edge and before the end at which paths are recorded, when queue pairs have settled.
+
+Between edges closer than this no paths are recorded.
+"""
 _FULL_LINK = 0.95
 INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(order: Order, folder: RunFolder, check: Check, tell: Tell, fail: Callable[[HpnError], None]) -> int:
-    """Run to the end; ``check`` raises MachineError when the folder is not ours any more.
+    """Run to the end; ``check`` raises MachineError when the folder is no longer ours.
 
-    Exit code 0 also when an error was handed to ``fail``, INTERRUPTED after SIGINT.
+    The exit code is 0 also when an error was passed to ``fail``, and INTERRUPTED after SIGINT.
     """
     try:
         asyncio.run(_Run(order, folder, check, tell).go())
     except HpnError as error:
         fail(error)
-    except OSError as error:  # a full disk, above all
+    except OSError as error:  # mostly a full disk
         where = f" ({error.filename})" if error.filename else ""
         way_out = "free some space, or choose another --out"
         if error.errno == errno.ENOENT:
@@ -93,7 +96,7 @@ class _Run:
         self._check = check
         self._tell = tell
         self._events: list[Event] = []
-        self._told = 0  # events that were looked at for news
+        self._told = 0  # number of events already checked for progress messages
         self._start_ns = 0
 
     async def go(self) -> None:
@@ -119,13 +122,13 @@ class _Run:
         finally:
             self._check()
             self._folder.write_events(sorted(self._events, key=lambda event: event.at_ns))
-        told, took_ns = tuple(self._events), now_ns() - began_ns  # processes end in no order that repeats
+        told, took_ns = tuple(self._events), now_ns() - began_ns  # exits of processes are not reproducible
         lab.close()
         self._phase("analysing")
         self._judge(observed, told, replace(manifest, duration_s=took_ns / 1e9))
 
     async def _measure(self, lab: Lab) -> Observed:
-        """Traffic and faults; the lab is healed whatever happens."""
+        """Run traffic and faults and return the observations; the lab is healed in any case."""
         before, unlike = state(lab), deviations(lab)
         traffic = self._traffic(lab)
         client, devices = self._client(lab), DeviceCounters(lab)
@@ -174,7 +177,7 @@ class _Run:
             sampler.stop()
             ports.stop()
             captures.kill()
-            self._check()  # what is left undone goes with the sandbox
+            self._check()  # the sandbox removes what this skips
             client.close(self._folder.path)
             devices.write(self._folder.path)
             await injector.heal()
@@ -202,7 +205,7 @@ class _Run:
         )
 
     def _traffic(self, lab: Lab) -> LabQueuePairs:
-        """What the drill runs: its job, or the streams of its workload. InputError when they overload a link."""
+        """Return the drill's traffic: its job, or the streams of its workload. InputError when they overload a link."""
         job, workload = self._drill.job, self._drill.workload
         if job is not None:
             return LabJob(lab, plan_of(job, lab.fabric), self._folder.path, job.source_ports)
@@ -219,7 +222,7 @@ class _Run:
         return traffic
 
     def _client(self, lab: Lab) -> LabClients:
-        """The program that runs on the hosts, if one does."""
+        """Return the drill's client on the lab; without a client it is a no-op."""
         client = self._drill.client
         if client is not None:
             self._phase("preparing the client")
@@ -227,7 +230,7 @@ class _Run:
         return LabClients(lab.fabric, lab.wiring.namespaces, lab.emit, client, site, polls=polls)
 
     async def _timeline(self, lab: Lab, traffic: LabQueuePairs, injector: Injector, guard: Guard) -> None:
-        """The healthy phase, every edge at its time, and the settling; what the guard finds lost ends it at once."""
+        """Run the healthy phase, every edge and the settling; a loss found by the guard ends it at once."""
         self._phase("healthy")
         timeline = self._drill.timeline
         for moment in moments(timeline.faults):
@@ -242,7 +245,7 @@ class _Run:
         await traffic.until(self._start_ns + timeline.end_ns)
 
     async def _look(self, traffic: LabQueuePairs, injector: Injector, before_ns: int) -> None:
-        """Note where queue pairs are shortly before a time of the timeline, when that is still to come."""
+        """Record the paths shortly before a time of the timeline, unless that moment has passed."""
         at_ns = self._start_ns + before_ns - _LOOK_NS
         if at_ns > now_ns():
             await traffic.until(at_ns)
@@ -256,14 +259,14 @@ class _Run:
             self._news("traffic", "", traffic)
 
     def _tell_stuck(self) -> None:
-        """The queue pairs that path control could not move since this was told last."""
+        """Report queue pairs that path control could not move since the last report."""
         line = stuck_line(self._events[self._told :])
         self._told = len(self._events)
         if line:
             self._news("stuck", line)
 
     def _write_driver_evidence(self, lab: Lab) -> None:
-        """What /proc/net/bonding says of each NIC, where the kernel's driver is the LAG."""
+        """Write /proc/net/bonding of each NIC, if the kernel's driver is the LAG."""
         for name, nic in lab.nics.items():
             text = nic.driver_text()
             if text:
@@ -271,7 +274,7 @@ class _Run:
                 (self._folder.path / "bonding" / f"{name}.txt").write_text(text)
 
     def _judge(self, observed: Observed, events: tuple[Event, ...], manifest: Manifest) -> None:
-        # numpy comes in here, after the measurement
+        # numpy is imported here, after the measurement
         from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
         from hpn.scenarios.run.kept import keep
         from hpn.scenarios.run.measured import measured_of
@@ -303,7 +306,7 @@ class _Run:
 def _facts(
     traffic: LabQueuePairs, report: Report, client: LabClients, devices: DeviceCounters, host: HostLoad | None
 ) -> tuple[JobFacts | None, JobFacts | None]:
-    """What the job was, and the client; its steps are told when this process's loop gets to read them."""
+    """Return the facts of the job and of the client; a client's steps are timed when this loop reads them."""
     job = traffic.facts(report) if isinstance(traffic, LabJob) and isinstance(report, JobReport) else None
     facts = client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
     return job, None if facts is None else replace(facts, counters=devices.counted())

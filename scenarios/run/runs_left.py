@@ -1,6 +1,6 @@
-"""How long many runs still take, by the pace of those that have ended and what is under way; told now and then.
+"""Remaining time of many runs, from the pace of ended and active runs; reported now and then.
 
-Changes when the pace of runs should be told in other words.
+Changes when the pace of runs should be reported differently.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from hpn.scenarios.run.estimate import EVERY_S, WORTH_TELLING_S, in_words
 
 
 class RunsLeft:
-    """Follows runs from now on. ``shares``: how much of the work each is, in any unit; unknown ones count nothing.
+    """Follower of many runs.
 
-    Where nobody tells which runs have ``begun`` the pace is that of what has ended alone.
+    ``shares``: work of each run, in any unit; unknown runs count nothing. If the caller does not report which runs have
+    ``begun``, the pace comes from ended runs alone.
     """
 
     def __init__(
@@ -26,19 +27,22 @@ class RunsLeft:
         self._left = dict(shares)
         self._runs, self._work = len(shares), sum(shares.values())
         self._tell, self._clock = tell, clock
-        self._under_way: dict[str, float] = {}  # since when
+        self._under_way: dict[str, float] = {}  # start time by run
         self._widest = 1
         self._ended_share = self._ended_wall_s = 0.0
         self._begun_s = self._told_s = clock()
 
     def begun(self, run: str) -> None:
-        """This one is under way."""
+        """Record that a run has started."""
         if run in self._left:
             self._under_way[run] = self._clock()
             self._widest = max(self._widest, len(self._under_way))
 
     def ended(self, *runs: str) -> None:
-        """These have ended together: tell what is left, when that is due. One that ended before counts once."""
+        """Record that these runs have ended together and report the remaining time when due.
+
+        A run counts only once.
+        """
         now_s = self._clock()
         known = [self._end(run, now_s) for run in runs if run in self._left]
         if not known or not self._left:
@@ -63,7 +67,7 @@ class RunsLeft:
         return (now_s - self._begun_s) * left / (self._work - left)
 
     def _by_run_s(self, now_s: float) -> float:
-        """Each takes as long for its share as those that ended; as many side by side as there were at most."""
+        """Return the remaining time at the pace of ended runs, with the largest concurrency so far."""
         pace = self._ended_wall_s / self._ended_share
         begun = {run: now_s - since_s for run, since_s in self._under_way.items()}
         each_s = [max(0.0, share * pace - begun.get(run, 0.0)) for run, share in self._left.items()]

@@ -1,7 +1,7 @@
-"""A drill in its sandbox, seen from outside: start it, relay its news, bring back its run folder or its error.
+"""Drill in its sandbox, from outside: start it, relay its progress, return its run folder or raise its error.
 
-The drill itself runs as first process of the sandbox (``scenarios.run.runner``). Whatever happens to this process, the
-sandbox dies with it; Ctrl-C reaches the drill, which heals and ends, and is killed when that takes too long.
+The drill itself runs as first process of the sandbox (``scenarios.run.runner``). The sandbox always ends with this
+process. Ctrl-C reaches the drill, which heals and ends; it is killed when that takes too long.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
-    """Run a drill in a sandbox of its own and wait; the run folder with its verdict.
+    """Run a drill in its own sandbox, wait, and return the run folder with its verdict.
 
-    MachineError when the machine cannot run it, KeyboardInterrupt after Ctrl-C; the lab is gone in any case.
+    MachineError when the machine cannot run it, KeyboardInterrupt after Ctrl-C. The lab is removed in any case.
     """
     fabric = build(order.drill.topology)
     refusals.check(order.drill, fabric, raising=order.raise_neighbours)
@@ -54,7 +54,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     else:
         wanted = space.job_record_bytes(flows, end_ns, order.keep_records)
     space.check(nearest(order.out.absolute()), wanted + client_site.disk_bytes(drill))
-    if named(order.engine).start is not None:  # whoever started it there has claimed the folder, clears it up, dates it
+    if named(order.engine).start is not None:  # the process outside claimed, clears and dates the folder
         return _run(order, emptied(order.out.absolute()), lambda: None, on_progress)
     with (
         claimed_run(order.out.absolute()) as claim,
@@ -66,14 +66,14 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
 
 
 def clear_up(claim: Claim) -> None:
-    """Of what a run leaves besides results; a folder that has taken the place of ours is somebody else's."""
+    """Remove raw data of a run; no-op if another folder has replaced the claimed one."""
     if claim.lost() is None:
         drop_raw(claim.path)
 
 
 @contextmanager
 def _room_for_neighbours(order: Order, fabric: Fabric, on_progress: Callable[[Progress], None]) -> Iterator[None]:
-    """The machine's neighbour table with room for the lab, where that is asked for; as it was afterwards."""
+    """Raise the limit of the machine's neighbour table for the lab, if requested, and restore it afterwards."""
     raised = preflight.raised_for(fabric) if order.raise_neighbours else None
     if raised is None:
         yield
@@ -90,7 +90,7 @@ def _run(order: Order, folder: RunFolder, check: runner.Check, on_progress: Call
     reader, writer = os.pipe()
 
     def body() -> int:
-        faulthandler.enable()  # it would die without a word
+        faulthandler.enable()  # else it would die without a message
         return runner.main(order, folder, check, lambda news: _tell(writer, news), lambda error: _fail(writer, error))
 
     with _InterruptOnce() as guard:
@@ -103,7 +103,7 @@ def _run(order: Order, folder: RunFolder, check: runner.Check, on_progress: Call
         try:
             failure = _relay(_lines(reader, frozen), on_progress)
         except BaseException:
-            _kill(box, signal.SIGKILL)  # nobody listens any more, such as the reader of our output
+            _kill(box, signal.SIGKILL)  # our output is closed, for example
             box.wait()
             raise
         finally:
@@ -123,7 +123,7 @@ def _run(order: Order, folder: RunFolder, check: runner.Check, on_progress: Call
 
 
 class _Frozen:
-    """Looks whether somebody stopped the supervisor, which cannot say so; then ends it."""
+    """Watchdog that kills a supervisor which was stopped (SIGSTOP), as it cannot report that itself."""
 
     def __init__(self, box: sandbox.Sandbox) -> None:
         self._box = box
@@ -131,7 +131,7 @@ class _Frozen:
         self.found = False
 
     def look(self) -> None:
-        """One look, after a while without news: stopped at two looks running is frozen."""
+        """Check once after a while without progress; stopped in two consecutive checks means frozen."""
         stopped = is_stopped(self._box.first_pid)
         if stopped and self._suspect:
             self.found = True
@@ -140,7 +140,7 @@ class _Frozen:
 
 
 def _lines(reader: int, frozen: _Frozen | None) -> Iterator[bytes]:
-    """Lines from the supervisor until it closes the pipe."""
+    """Yield lines from the supervisor until it closes the pipe."""
     poller = select.poll()
     poller.register(reader, select.POLLIN)
     rest = b""
@@ -156,7 +156,7 @@ def _lines(reader: int, frozen: _Frozen | None) -> Iterator[bytes]:
 
 
 def _relay(lines: Iterable[bytes], on_progress: Callable[[Progress], None]) -> HpnError | None:
-    """Pass news on until the sandbox closes the pipe; the error it reported, if any."""
+    """Pass progress on until the sandbox closes the pipe; return the error it reported, if any."""
     failure: HpnError | None = None
     for line in lines:
         message = json.loads(line)
@@ -176,14 +176,14 @@ def _fail(writer: int, error: HpnError) -> None:
 
 
 class _InterruptOnce:
-    """Ctrl-C while a drill runs: the terminal tells the drill itself; kill it when it does not end in time."""
+    """Handler of Ctrl-C while a drill runs: pass the signal on; kill the drill when it does not end in time."""
 
     def __init__(self) -> None:
         self._box: sandbox.Sandbox | None = None
         self.interrupted = False
 
     def watch(self, box: sandbox.Sandbox) -> None:
-        """Pass the signals on to this sandbox, also one that came before it stood."""
+        """Pass signals on to this sandbox, including one that came before it existed."""
         self._box = box
         if self.interrupted:
             self._pass_on(box)
@@ -214,5 +214,5 @@ class _InterruptOnce:
 
 
 def _kill(box: sandbox.Sandbox, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):  # it has ended by itself
+    with suppress(ProcessLookupError):  # it has already ended
         os.kill(box.first_pid, number)

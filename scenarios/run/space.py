@@ -1,6 +1,6 @@
-"""Room on disk for a run: estimated before it starts, watched while it lasts.
+"""Disk space of a run: estimated before it starts, watched while it lasts.
 
-The records of every packet are by far the largest that a run writes; they are deleted when they are analysed.
+The records of every packet are by far the largest files of a run. They are deleted after the analysis.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from hpn.testbed.errors import MachineError
 from hpn.traffic.flows.flow import FlowSpec
 
-_RECORD_BYTES = 32  # traffic.records: of a packet received, of a burst sent
-_JOB_BYTES = 256  # traffic.rdma.records: of a message of one packet and of the spans it ends, and these as text
+_RECORD_BYTES = 32  # traffic.records: per packet received, per burst sent
+_JOB_BYTES = 256  # traffic.rdma.records: per message of one packet and the spans it ends, also as text
 RESERVE_BYTES = 16 << 20
-"""What results, logs and events take at most, and a little peace."""
+"""Upper limit of results, logs and events, with some margin."""
 
 
 def record_bytes(flows: Iterable[FlowSpec], duration_ns: int, tick_ns: int, keep: bool) -> int:
-    """What the raw records of these flows take at most; twice that when they are to be kept as well."""
+    """Return the maximum size in bytes of the raw records of these flows, twice that if they are stored as well."""
     ticks = duration_ns // tick_ns + 1
     records = 0
     for flow in flows:
@@ -29,7 +29,7 @@ def record_bytes(flows: Iterable[FlowSpec], duration_ns: int, tick_ns: int, keep
 
 
 def job_record_bytes(queue_pairs: Iterable[FlowSpec], duration_ns: int, keep: bool) -> int:
-    """The same of a job: as if each NIC sent messages of one packet all the time."""
+    """Return the maximum size in bytes of a job's records, as if each NIC always sent messages of one packet."""
     of_nic: dict[str, float] = {}
     for pair in queue_pairs:
         of_nic[pair.src_nic] = max(of_nic.get(pair.src_nic, 0.0), pair.rate_pps)
@@ -37,13 +37,13 @@ def job_record_bytes(queue_pairs: Iterable[FlowSpec], duration_ns: int, keep: bo
 
 
 def free_bytes(path: Path) -> int:
-    """What an ordinary user may still write where ``path`` is."""
+    """Return the bytes that an ordinary user may still write at ``path``."""
     found = os.statvfs(path)
     return found.f_bavail * found.f_frsize
 
 
 def check(path: Path, wanted: int) -> None:
-    """MachineError when records of ``wanted`` bytes and the results do not fit where ``path`` is."""
+    """Raise MachineError when records of ``wanted`` bytes and the results do not fit at ``path``."""
     need, free = wanted + RESERVE_BYTES, free_bytes(path)
     if free < need:
         raise MachineError(
@@ -53,7 +53,7 @@ def check(path: Path, wanted: int) -> None:
 
 
 def watch(path: Path) -> None:
-    """MachineError when a run cannot go on, for want of room or of the folder itself."""
+    """Raise MachineError when a run cannot continue because space or the folder itself is missing."""
     try:
         free = free_bytes(path)
     except OSError as error:

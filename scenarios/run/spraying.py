@@ -1,8 +1,9 @@
-"""Sprayed queue pairs on a running lab: which source ports each of them takes now.
+"""Sprayed queue pairs on a running lab: which source ports each of them uses now.
 
-Chosen by true paths, asked of the lab's kernels, where the drill's source ports are; else drawn. Chosen again when the
-queue pair has moved, when the LAG of its NIC or an ECMP group of its ToR has changed, 100 ms after the news; until then
-its packets take one path if it has moved or the LAG has changed, as source ports may lead elsewhere.
+Source ports are chosen by real paths, queried from the lab's kernels, if the drill's source ports are; else at random.
+They are chosen again 100 ms after a change. Changes are a move of the queue pair, a change of its NIC's LAG, and a
+change of an ECMP group of its ToR. After a move or a LAG change a queue pair uses one path until then, as its source
+ports may lead elsewhere.
 """
 
 from __future__ import annotations
@@ -25,14 +26,21 @@ Tell = Callable[[Mapping[int, tuple[int, ...]]], None]
 
 @dataclass(frozen=True, slots=True)
 class SprayPlan:
-    """``ports`` a queue pair at most; ``apart``: their paths share no link between switches, and are followed."""
+    """Spraying parameters.
+
+    ``ports``: maximum of source ports per queue pair. ``apart``: True if their paths share no link between switches and
+    follow changes.
+    """
 
     ports: int
     apart: bool
 
 
 class Sprayer:
-    """Watches from ``start`` to ``stop``. ``sports``: by flow, the one path control knows; ``tell`` the workers."""
+    """Sprayer, active from ``start`` to ``stop``.
+
+    ``sports``: by flow, the source port known to path control. ``tell`` sends the choice to the workers.
+    """
 
     def __init__(self, lab: Lab, plan: SprayPlan, sports: Mapping[int, int], tell: Tell) -> None:
         self._lab = lab
@@ -49,31 +57,31 @@ class Sprayer:
         self._nic_of_lag = {(nic.host, nic.lag): nic.name for nic in lab.fabric.nics}
 
     async def start(self, flows: Sequence[FlowSpec]) -> None:
-        """Choose for these and listen from now on."""
+        """Choose source ports for these flows and start listening."""
         self._flows = flows
         await self._choose({flow.src_nic for flow in flows})
-        if self._plan.apart and self._lab.fabric.spec.path_control.chosen.agent is not None:  # ToRs tell hosts
+        if self._plan.apart and self._lab.fabric.spec.path_control.chosen.agent is not None:  # ToRs notify
             self._lab.route_listeners.append(self._changes)
         self._quiet = self._lab.subscribe(self._heard)
 
     def stop(self) -> None:
-        """Listen no longer; what is under way is dropped."""
+        """Stop listening and drop pending changes."""
         if self._changes in self._lab.route_listeners:
             self._lab.route_listeners.remove(self._changes)
         self._quiet()
         self._gathering.stop()
 
     def source_ports(self, flow: int) -> tuple[int, ...]:
-        """Those that its packets take now."""
+        """Return the source ports that a flow's packets use now."""
         return self._taken.get(flow, (self._sports[flow],))
 
     def moved(self, flow: FlowSpec) -> None:
-        """It leaves by another source port, as the workers know: all of its packets, until others are chosen."""
+        """Send all packets of a flow by its new source port until others are chosen; the workers know it."""
         self._taken.pop(flow.id, None)
         self._gathering.add(flow.src_nic)
 
     def replaced(self, flows: Sequence[FlowSpec]) -> None:
-        """Some have other ends now, as the workers know."""
+        """Handle flows with new ends; the workers already know them."""
         before = {flow.id: flow for flow in self._flows}
         self._flows = flows
         for flow in flows:
@@ -91,7 +99,7 @@ class Sprayer:
             self._changes(event.node)
 
     def _gather(self, nic: str | None) -> None:
-        """The LAG of a NIC has changed: what led to one of its ports may lead to two."""
+        """Handle a change of a NIC's LAG: source ports that led to one of its ports may now lead to two."""
         gone = [flow for flow in self._flows if flow.src_nic == nic]
         if gone:
             self._tell({flow.id: (self._sports[flow.id],) for flow in gone})
@@ -105,7 +113,7 @@ class Sprayer:
             self._lab.emit(Event(now_ns(), EventKind.PATH, "", "sprayed", "rechosen", detail))
 
     async def _choose(self, nics: set[str]) -> int:
-        """For the queue pairs of these NICs; how many take other source ports now."""
+        """Choose source ports for the queue pairs of these NICs; return how many changed."""
         router, changed = LivingRouter(self._lab), 0
         for flow in self._flows:
             if flow.src_nic not in nics:
@@ -115,7 +123,7 @@ class Sprayer:
                 changed += 1
                 self._taken[flow.id] = found
                 self._tell({flow.id: found})
-            await asyncio.sleep(0)  # the control plane gets its turn
+            await asyncio.sleep(0)  # let the control plane run
         return changed
 
     def _chosen(self, flow: FlowSpec, router: LivingRouter) -> tuple[int, ...]:
@@ -124,5 +132,5 @@ class Sprayer:
         seed = self._lab.fabric.spec.seed
         try:
             return sprayed(flow, self._plan.ports, router, taken, apart=self._plan.apart, seed=seed)
-        except MachineError:  # its LAG has lost its last port: there are news when one returns
+        except MachineError:  # its LAG has lost its last port; an event reports when one returns
             return (flow.sport,)

@@ -1,6 +1,6 @@
-"""Spare hosts of a job on a running lab: who answers is asked by real packets, and queue pairs get new ends.
+"""Spare hosts of a job on a running lab: probe hosts with real packets and give queue pairs new ends.
 
-Changes when it is found out in another way which hosts a job has lost, or when more moves with them.
+Changes when lost hosts are detected in another way, or when more moves with them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from hpn.traffic.job.standby import Question, Replaced, cut_off, questions, repl
 from hpn.traffic.jobengine.plan import JobPlan
 
 _ROUNDS, _EVERY_S = 5, 0.1
-"""How often each NIC is asked before it counts as silent; both are choices of this file."""
+"""Number and interval of probes before a NIC counts as silent; both are choices of this file."""
 LOOK_NS = round(_ROUNDS * _EVERY_S * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What has moved: hosts, the NICs of all ranks and the queue pairs that have new ends, by id."""
+    """Result of a replacement: hosts, the NICs of all ranks, and queue pairs with new ends by id."""
 
     replaced: tuple[Replaced, ...]
     nics: tuple[str, ...]
@@ -34,7 +34,7 @@ class Moved:
 
 
 class Standby:
-    """The spare hosts of a job, of which it takes ``RestartPolicy.spares`` at most over all of its lives."""
+    """Spare hosts of a job, which uses at most ``RestartPolicy.spares`` over all its incarnations."""
 
     def __init__(self, lab: Lab, plan: JobPlan, source_ports: SourcePorts) -> None:
         self._lab = lab
@@ -47,15 +47,15 @@ class Standby:
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """Of NICs that ranks may move to, by name."""
+        """Addresses of NICs that ranks may move to, by name."""
         rails = {nic.rail for nic in map(self._lab.fabric.nic, self._nics)}
         there = (nic for host in self._free for nic in self._lab.fabric.nics_of(host))
         return {nic.name: nic.ip for nic in there if nic.rail in rails}
 
     async def replace_lost(self, flows: Sequence[FlowSpec]) -> Moved | None:
-        """Put spares in the place of hosts that answer nobody; None when nobody is lost or no spare is left.
+        """Replace hosts that do not answer by spares; return None when no host is lost or no spare is left.
 
-        Takes LOOK_NS. ``flows``: the job's queue pairs as they are. MachineError when nobody can ask.
+        Takes LOOK_NS. ``flows``: current queue pairs of the job. MachineError when no probe can be sent.
         """
         if self._most < 1:
             return None
@@ -88,10 +88,10 @@ class Standby:
         return tuple(rank for rank in there if rank not in self._background)
 
     def _chosen(self, flows: Sequence[FlowSpec]) -> Sequence[FlowSpec]:
-        """Source ports for what has new ends, as when the job began; what has not, is not looked at."""
+        """Return the flows with source ports chosen as at the job's start; only flows with new ends are passed in."""
         try:
             return self._source_ports.choose(flows, LabRouter(self._lab), (), self._lab.fabric.spec.seed).flows
-        except MachineError:  # one more NIC has no port: its queue pairs keep what they have, and die again
+        except MachineError:  # another NIC has no port: its queue pairs keep their source ports and fail again
             return flows
 
 

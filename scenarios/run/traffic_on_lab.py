@@ -1,4 +1,4 @@
-"""A workload of constant-rate streams on a running lab."""
+"""Workload of constant-rate streams on a running lab."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from hpn.traffic.streams.engine import TrafficEngine
 from hpn.traffic.workers.messages import TrafficReport
 
 _WORKER_PPS = 5000
-"""What one worker carries with ease. A tick costs the same for few packets as for many: fewer workers cost less."""
+"""Packets per second that one worker handles with ease.
+
+A tick costs about the same for few packets as for many, so fewer workers cost less.
+"""
 
 
 class LabTraffic(LabQueuePairs):
-    """The flows of one drill.
+    """Flows of one drill.
 
-    ``later`` are stand-ins, by the instant at which they begin (``scenarios.drill.spares.stand_ins``): their sockets
-    are opened with the others', they send from ``take_over`` on. ``source_ports``: of ``flows.paths.CHOICES``.
-    Path control is told of them unless they are to be as plain UDP, ``known`` to nobody. ``looks``: switches are asked
-    for paths while streams run; not where that takes time, which they might feel.
+    ``later``: replacement flows by start event (``scenarios.drill.spares.stand_ins``). Their sockets are opened with
+    all others; they send from ``take_over`` on. ``source_ports``: of ``flows.paths.CHOICES``. ``known``: False for
+    plain UDP, which path control does not know. ``looks``: True to query switches for paths while streams run. Use it
+    only where queries take no time, so that streams are not disturbed.
     """
 
     engine: TrafficEngine
@@ -54,9 +57,10 @@ class LabTraffic(LabQueuePairs):
         )
 
     async def look(self, _when: str, edges: int, at_ns: int | None) -> None:
-        """Note the links that each stream crosses; those at first are known since source ports were chosen.
+        """Record the links that each stream crosses; the first paths are known since source ports were chosen.
 
-        Asks kernels, sends nothing and reads no clock: in virtual time a run is the same with it or without.
+        Queries kernels, sends no packet and reads no clock, so that in virtual time a run is the same with it or
+        without.
         """
         if at_ns is None or not self._looks:
             return
@@ -69,14 +73,14 @@ class LabTraffic(LabQueuePairs):
         self._looked_after, self._ways = edges, ways
 
     async def take_over(self, dead: Collection[str]) -> None:
-        """The spares of these hosts begin: queue pairs of the dead hosts are closed, their stand-ins send."""
+        """Replace hosts by spares: close the queue pairs of these hosts and start their replacement flows."""
         change = self._roster.take_over(dead)
         self._disconnect(change.closes)
         self._connect(change.starts)
         await self.engine.replace([flow.id for flow in change.closes], [flow.id for flow in change.starts])
 
     async def finish(self) -> TrafficReport:
-        """Stop sending, drain, and give the queue pairs up."""
+        """Stop sending, drain, and release the queue pairs."""
         report = await self.engine.finish()
         self._given_up()
         return report

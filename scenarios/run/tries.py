@@ -1,7 +1,7 @@
-"""Another try for a run that cannot be trusted, such as one on a machine that others kept busy.
+"""Further attempts for a run whose measurement is in doubt, for example on a busy machine.
 
-Only a run whose measurement is in doubt is made again. One with a figure too near to its limit says something about
-that figure; making it again until it passes would be choosing the answer.
+A run with a figure too near to its limit is not repeated: it is a result. Repeating it until it passes would be
+choosing the answer.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from hpn.results.run.folder import RunFolder, create
 
 
 def tried(make: Callable[[], RunFolder], tries: int, on_line: Callable[[str], None]) -> RunFolder:
-    """What ``make`` brings, called again while the run cannot be trusted, at most ``tries`` times in all.
+    """Return the run of ``make``, called again while the measurement is in doubt, at most ``tries`` times in all.
 
-    A doubtful run stays beside the one that took its place, as FOLDER.doubtful-N; the manifest of the last one counts
-    its tries. InputError when something else than a run folder is there.
+    A doubtful run is stored as FOLDER.doubtful-N alongside its replacement; the manifest of the last run counts its
+    attempts. InputError when a doubtful run's place is taken by something other than a run folder.
     """
     run = make()
     for number in range(1, tries):
@@ -33,5 +33,5 @@ def tried(make: Callable[[], RunFolder], tries: int, on_line: Callable[[str], No
 
 def _set_aside(run: RunFolder, number: int) -> None:
     place = run.path.with_name(f"{run.path.name}.doubtful-{number}")
-    shutil.rmtree(create(place).path)  # one of an earlier command with the same --out
+    shutil.rmtree(create(place).path)  # remove one of an earlier command with the same --out
     run.path.rename(place)

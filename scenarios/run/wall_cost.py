@@ -1,9 +1,10 @@
-"""Wall time of a run by what it has to do: a first guess, and how many times as long this machine was seen to take.
+"""Wall time of a run from its effort: a first guess, corrected by the ratio that this machine measured.
 
-The guess was measured on two shared cores. ``CACHE/run-cost.json`` has the newest runs that ended
-here, each stage against its guess; of those of the same engine and traffic the median counts. The file is untrusted:
-one that is damaged counts as empty, and the next run replaces it.
-Changes when a stage is found to depend on something else.
+The guess was measured on two shared cores. ``CACHE/run-cost.json`` has the newest runs that ended here, with each stage
+as a ratio to its guess. The median counts over runs of the same engine and traffic. The file is untrusted: a damaged
+one counts as empty, and the next run replaces it.
+
+Changes when a stage depends on something else.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from hpn.testbed.vm.kernel_cache import cache_folder
 
 FILE = "run-cost.json"
 MOST_RUNS = 100
-"""That are kept, of all engines."""
+"""Number of runs stored, over all engines."""
 _NEWEST = 9
-"""Of one engine and kind of traffic, whose median counts."""
+"""Number of newest runs of one engine and kind of traffic in the median."""
 _LARGEST = 1 << 16
-"""Bytes of a file that we wrote."""
+"""Maximum size in bytes of a file that we wrote."""
 _LEAST, _MOST = 0.01, 1000.0
-"""Times the guess: what is beyond was no measurement of a run."""
+"""Limits of the ratio to the guess; values outside cannot be a measurement of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Wall seconds of a run's stages: until its lab has converged, its timeline, its judgement."""
+    """Wall time in seconds of a run's stages: lab up until converged, timeline, judgement."""
 
     up_s: float
     traffic_s: float
@@ -44,13 +45,13 @@ class Stages:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """Total wall time in seconds."""
         return self.up_s + self.traffic_s + self.judge_s
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """How many times its first guess each stage of a run took. ``traffic`` as in ``Effort``."""
+    """Ratio of each stage's wall time to its first guess. ``traffic`` as in ``Effort``."""
 
     engine: str
     traffic: str
@@ -61,7 +62,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a run is expected to take. ``measured``: runs that ended on this machine count in it."""
+    """Expected wall time of a run; ``measured`` is True if runs on this machine contribute."""
 
     stages: Stages
     measured: bool
@@ -71,7 +72,7 @@ _COSTS = TypeAdapter(tuple[Cost, ...])
 
 
 def first_guess(effort: Effort, spec: EngineSpec) -> Stages:
-    """The stages as two shared cores take them."""
+    """Return the stages as measured on two shared cores."""
     judge_s = 1.5 + 2e-6 * effort.packets
     if not spec.virtual_time:
         boot_s = spec.boot_target_s or 0.0
@@ -83,7 +84,7 @@ def first_guess(effort: Effort, spec: EngineSpec) -> Stages:
 
 
 def expected(effort: Effort, spec: EngineSpec, costs: Sequence[Cost]) -> Expected:
-    """The first guess, times what such runs were measured to take of it; without any, what other traffic there did."""
+    """Return the first guess times the measured ratio of such runs, or of other traffic on that engine if none."""
     guess, here = first_guess(effort, spec), [each for each in costs if each.engine == spec.name]
     found = [each for each in here if each.traffic == effort.traffic][-_NEWEST:] or here[-_NEWEST:]
     if not found:
@@ -99,7 +100,7 @@ def expected(effort: Effort, spec: EngineSpec, costs: Sequence[Cost]) -> Expecte
 
 
 def cost_of(effort: Effort, spec: EngineSpec, took: Stages) -> Cost:
-    """A run that took so long, against its first guess."""
+    """Return the ratio of a run's stages to its first guess."""
     guess = first_guess(effort, spec)
     return Cost(
         spec.name,
@@ -111,7 +112,7 @@ def cost_of(effort: Effort, spec: EngineSpec, took: Stages) -> Cost:
 
 
 def load(folder: Callable[[], Path] = cache_folder) -> tuple[Cost, ...]:
-    """The runs measured on this machine, the newest last; none when the file is absent, damaged or no file of ours."""
+    """Return the runs measured on this machine, the newest last; empty when the file is absent or invalid."""
     try:
         path = folder() / FILE
         if not path.is_file() or path.stat().st_size > _LARGEST:
@@ -123,7 +124,7 @@ def load(folder: Callable[[], Path] = cache_folder) -> tuple[Cost, ...]:
 
 
 def learn(cost: Cost, folder: Callable[[], Path] = cache_folder) -> None:
-    """Keep what a run took; a folder that cannot be written keeps nothing."""
+    """Store the cost of a run; no-op if the folder cannot be written."""
     if not _credible(cost):
         return
     with suppress(OSError, MachineError):

@@ -1,6 +1,6 @@
-"""Wall time of a run, taken where people live: on this machine, outside of any guest and its clock.
+"""Wall time of a run on this machine's clock, outside of any guest.
 
-Changes when a run should be dated otherwise.
+Changes when a run should be dated differently.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hpn.testbed.errors import InputError
 
 @contextmanager
 def dated(claim: Claim) -> Iterator[None]:
-    """Date the run that is made within: begin and end go into its manifest, whatever becomes of it.
+    """Date the run made in this context: its start and end go into its manifest, also after an error.
 
-    Its folder is empty before, so a manifest that is there afterwards is this run's.
+    Its folder is empty before, so any manifest found afterwards is this run's.
     """
     begin = _now()
     try:
@@ -27,7 +27,7 @@ def dated(claim: Claim) -> Iterator[None]:
     finally:
         folder = RunFolder(claim.path)
         if claim.lost() is None:
-            with suppress(InputError):  # it did not get as far as a manifest
+            with suppress(InputError):  # it ended before it had a manifest
                 folder.write_manifest(replace(folder.manifest(), wall_begin=begin, wall_end=_now()))
 
 

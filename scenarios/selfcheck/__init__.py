@@ -1,1 +1,1 @@
-"""What hpn says of itself: speed (bench) and outages of known length (selftest)."""
+"""Checks of hpn itself: speed (bench) and outages of known length (selftest)."""

@@ -17,7 +17,7 @@ _ROUTER_BASE = 192 << 24 | 168 << 16
 
 
 def dotted(value: int) -> str:
-    """'a.b.c.d' of a 32-bit number."""
+    """Format a 32-bit number as 'a.b.c.d'."""
     return f"{value >> 24}.{value >> 16 & 255}.{value >> 8 & 255}.{value & 255}"
 
 
@@ -27,19 +27,19 @@ def _mac(prefix: int, value: int) -> str:
 
 
 def switch_port_mac(ifindex: int) -> str:
-    """MAC of a routed switch port."""
+    """Return the MAC of a routed switch port."""
     return _mac(0x0600, ifindex)
 
 
 def router_id(index: int) -> str:
-    """BGP router ID of the ``index``-th switch. InputError when there are more than 65,534."""
+    """Return the BGP router ID of the ``index``-th switch. InputError when there are more than 65,534."""
     if index >= 65_534:
         raise InputError("more than 65,534 switches; lower pods, segments, rails or aggs")
     return dotted(_ROUTER_BASE + index + 1)
 
 
 def link_addresses(index: int) -> tuple[str, str]:
-    """The two ends, 'a.b.c.d/31', of the ``index``-th switch-switch link. InputError past 524,288 links."""
+    """Return both ends, 'a.b.c.d/31', of the ``index``-th switch-switch link. InputError past 524,288 links."""
     if index >= _LINK_COUNT:
         raise InputError(f"more than {_LINK_COUNT:,} links between switches; lower pods, segments or aggs")
     base = _LINK_BASE + 2 * index
@@ -48,7 +48,7 @@ def link_addresses(index: int) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NicPlan:
-    """How the 24 bits below 10/8 are split. Widths in bits."""
+    """Split of the 24 bits below 10/8 into rail, segment and host. Widths in bits."""
 
     rail_bits: int
     segment_bits: int
@@ -56,7 +56,7 @@ class NicPlan:
 
     @classmethod
     def for_sizes(cls, rails: int, segments: int, hosts: int) -> NicPlan:
-        """Octets where they fit, otherwise the narrowest split. InputError when 24 bits are too few."""
+        """Use octets where they fit, otherwise the narrowest split. InputError when 24 bits are too few."""
         need = [max(1, (n - 1).bit_length()) for n in (rails, segments)] + [(hosts + 2).bit_length()]
         if max(need) <= 8:
             return cls(8, 8, 8)
@@ -75,21 +75,21 @@ class NicPlan:
         return 10 << 24 | rail << (24 - self.rail_bits) | segment << self.host_bits
 
     def nic_ip(self, rail: int, segment: int, host: int) -> str:
-        """IP of the NIC."""
+        """Return the IP of a NIC."""
         return dotted(self._base(rail, segment) + host + 1)
 
     def gateway(self, rail: int, segment: int) -> str:
-        """The last usable address of the subnet."""
+        """Return the last usable address of the subnet."""
         return dotted(self._base(rail, segment) + (1 << self.host_bits) - 2)
 
     def rail_network(self, rail: int) -> str:
-        """All NICs of one rail."""
+        """Return the network of all NICs on one rail."""
         return f"{dotted(self._base(rail, 0))}/{8 + self.rail_bits}"
 
     def nic_mac(self, rail: int, segment: int, host: int) -> str:
-        """MAC of the NIC, equal on all its ports: 02:01 and the low 24 bits of the IP."""
+        """Return the MAC of a NIC, equal on all its ports: 02:01 and the low 24 bits of the IP."""
         return _mac(0x0201, (self._base(rail, segment) + host + 1) & 0xFFFFFF)
 
     def gateway_mac(self, rail: int, segment: int) -> str:
-        """MAC of the gateway, equal on every ToR that serves the subnet."""
+        """Return the MAC of the gateway, equal on every ToR that serves the subnet."""
         return _mac(0x0202, (self._base(rail, segment) + 1) & 0xFFFFFF)

@@ -13,7 +13,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 
 
 def build(spec: FabricSpec) -> Fabric:
-    """The fabric of ``spec``. InputError when that cannot be built or a switch has too few ports."""
+    """Build the fabric of ``spec``. InputError when that is impossible or a switch has too few ports."""
     architecture = ARCHITECTURES.get(spec.architecture)
     if architecture is None:
         near = get_close_matches(spec.architecture, ARCHITECTURES, n=1) or list(ARCHITECTURES)

@@ -1,4 +1,4 @@
-"""The builder: hands out names, numbers and addresses; an architecture module only says what is wired to what."""
+"""The builder: assigns names, numbers and addresses; an architecture module only defines the wiring."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LACP_KEYS = 65_535  # a key has 16 bits, and 0 stands for no key
 
 
 class Builder:
-    """Collects nodes, links and NICs of one fabric. Deterministic: same calls, same result."""
+    """Collector of the nodes, links and NICs of one fabric. Deterministic: same calls, same result."""
 
     def __init__(self, spec: FabricSpec) -> None:
         self.spec = spec
@@ -120,7 +120,7 @@ class Builder:
             self._switch_link(kind, lower, upper, rate_bps, (up_name + mark, down_name + mark), dot)
 
     def stack(self, primary: Node, secondary: Node, rate_bps: int) -> None:
-        """Make two ToRs a stack: a peer link between them, and who decides."""
+        """Make two ToRs a stack: add a peer link between them and record which is primary."""
         link = self._switch_link(LinkKind.PEER, secondary, primary, rate_bps, ("peer", "peer"))
         versions = self.spec.stack.tor_versions
         first, second = (versions.get(tor.name, self.spec.stack.version) for tor in (primary, secondary))
@@ -144,7 +144,7 @@ class Builder:
         return link
 
     def finish(self, planes: int, *, rails_meet: bool = True, core_ports: CorePorts = "preset") -> Fabric:
-        """The fabric built so far. ``core_ports`` is what 'auto' means here.
+        """Return the fabric built so far. ``core_ports`` is the meaning of 'auto' here.
 
         InputError for values given to ToRs that do not exist.
         """
@@ -198,16 +198,16 @@ class Builder:
 
 
 def lacp_key(nic: int) -> int:
-    """The LACP key of the ToR ports of the fabric's ``nic``-th NIC.
+    """Return the LACP key of the ToR ports of the fabric's ``nic``-th NIC.
 
-    All ToRs share one system ID, so only the key tells the ToR sets of two segments apart, and two NICs of one set.
-    Keys repeat after 65,535 NICs, four pods of the paper's.
+    All ToRs share one system ID. Only the key distinguishes the ToR sets of two segments, and two NICs of one set.
+    Keys repeat after 65,535 NICs, which is four of the paper's pods.
     """
     return 1 + nic % _LACP_KEYS
 
 
 def scaled(rate_bps: int, spec: FabricSpec) -> int:
-    """The emulated rate. InputError when the scale leaves less than 1 Mbit/s, which tbf cannot shape honestly."""
+    """Return the emulated rate. InputError below 1 Mbit/s, which is too low for tbf to shape accurately."""
     rate = rate_bps // spec.scale
     if rate_bps < 10**6:
         raise InputError(f"a port of {rate_bps} bit/s is below 1 Mbit/s; write a rate with its unit, such as 400G")

@@ -1,9 +1,9 @@
 """The preset ports of a Core: which egress port belongs to which ingress port and pod (HPN paper). Pure.
 
-Rule: what enters Core c by the k-th port of one pod leaves by the (k + c)-th port of the pod it goes to, modulo the
-ports there; ports are counted per pod, in the order of the Aggs. So the ingress ports of a pod spread one by one over
-the egress ports of every other pod, and what one Agg sends up through several Cores comes down by different Aggs: a
-dead Agg does not idle its counterpart.
+Rule: traffic enters Core c by the k-th port of one pod. It leaves by the (k + c)-th port of the destination pod, modulo
+the number of ports there. Ports are counted per pod, in the order of the Aggs. So a pod's ingress ports spread one by
+one over the egress ports of every other pod. Traffic that one Agg sends up through several Cores comes down by
+different Aggs: a failed Agg does not idle its counterpart.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ FIRST_TABLE = 1000
 
 @dataclass(frozen=True, slots=True)
 class PresetTable:
-    """A routing table of a Core: what enters by a port of ``ingress`` leaves by ``egress`` of the pod it goes to.
+    """A routing table of a Core: maps an ingress port in ``ingress`` to ``egress`` of the destination pod.
 
-    Both are the Core's own ports by pod. Ingress ports of different pods with the same place in theirs share a table.
+    Both are the Core's own ports by pod. Ingress ports of different pods with the same position in theirs share a
+    table.
     """
 
     number: int
@@ -30,12 +31,12 @@ class PresetTable:
 
     @property
     def name(self) -> str:
-        """What BIRD calls it: 'preset0'."""
+        """Name of the table in BIRD: 'preset0'."""
         return f"preset{self.number - FIRST_TABLE}"
 
 
 def preset_tables(fabric: Fabric, node: Node) -> tuple[PresetTable, ...]:
-    """The tables of ``node``; none unless it is a Core whose ports are preset and which joins several pods."""
+    """Return the tables of ``node``; none unless it is a Core with preset ports that joins several pods."""
     if node.role is not Role.CORE or fabric.core_ports != "preset":
         return ()
     ports: dict[int, list[Port]] = {}

@@ -1,4 +1,4 @@
-"""The inventory of a fabric: what would have to be bought, and whether the switches have the ports for it. Pure."""
+"""The inventory of a fabric: its bill of materials, and a check of the switches' port budgets. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_ACCESS_LINKS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class LinkCount:
-    """``count`` links of one tier at one real (unscaled) rate; spare hosts' links are counted apart."""
+    """``count`` links of one tier at one real (unscaled) rate; spare hosts' links are counted separately."""
 
     kind: LinkKind
     spare: bool
@@ -68,7 +68,7 @@ class Inventory:
     scale: int
 
     def link_count(self, kind: LinkKind) -> int:
-        """Links of one tier, without those of spare hosts."""
+        """Return the number of links of one tier, without those of spare hosts."""
         return sum(c.count for c in self.links if c.kind is kind and not c.spare)
 
 
@@ -98,7 +98,7 @@ def inventory(fabric: Fabric) -> Inventory:
 
 
 def budgets(fabric: Fabric, spare_hosts: set[str]) -> list[SwitchBudget]:
-    """The fullest switch of each role present, from ToR to Core."""
+    """Return the budget of the fullest switch of each role present, from ToR to Core."""
     fullest: dict[Role, SwitchBudget] = {}
     counts = Counter(node.role for node in fabric.nodes)
     for node in fabric.switches:
@@ -110,7 +110,7 @@ def budgets(fabric: Fabric, spare_hosts: set[str]) -> list[SwitchBudget]:
 
 
 def check_budgets(fabric: Fabric) -> None:
-    """InputError, naming the number to change, when a switch carries more than ``spec.switch_capacity``."""
+    """Raise InputError, naming the number to change, if a switch carries more than ``spec.switch_capacity``."""
     spec = fabric.spec
     spare_hosts = {node.name for node in fabric.nodes if node.spare}
     problems = []
@@ -127,7 +127,7 @@ def check_budgets(fabric: Fabric) -> None:
 
 
 def check_size(spec: FabricSpec) -> None:
-    """InputError when the fabric would be absurdly large, before anything is built."""
+    """Raise InputError if the fabric would be absurdly large, before anything is built."""
     links = spec.pods * spec.segments * (spec.hosts + spec.spare_hosts) * spec.rails * 2
     if links > MAX_ACCESS_LINKS:
         raise InputError(
@@ -166,7 +166,7 @@ def _budget(fabric: Fabric, node: Node, switches: int, spare_hosts: set[str]) ->
 
 
 def _way_out(budget: SwitchBudget, spec: FabricSpec) -> str:
-    """The number whose reduction makes the switch fit, with the largest value that does."""
+    """Name the number whose reduction makes the switch fit, with the largest value that does."""
     over = budget.used_bps - spec.switch_capacity
     if budget.role is Role.TOR:
         hosts = spec.hosts + spec.spare_hosts

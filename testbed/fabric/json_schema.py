@@ -1,7 +1,6 @@
-"""The shape of a topology file as JSON Schema, for editors: ``hpn topology schema``. Pure.
+"""JSON Schema of a topology file, for editors: ``hpn topology schema``. Pure.
 
-Changes when a topology file is read by another model. What keys mean together, and whether a switch has the ports,
-only the loader checks.
+Changes when the model of a topology file changes. Only the loader checks combinations of keys and port budgets.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from hpn.testbed.files.json_schema import Parts, Schema
 
 
 def topology_schema() -> Schema:
-    """The schema of a topology file, with the presets, architectures, ... that are known now, plug-ins included."""
+    """Return the schema of a topology file, with all known presets, architectures, ..., plug-ins included."""
     parts = Parts()
     return parts.file(topology_mapping(parts), "a topology of hpn")
 
 
 def topology_mapping(parts: Parts) -> Schema:
-    """The schema of a topology's keys, in a file of its own or in another file."""
+    """Return the schema of a topology's keys, for a file of its own or for embedding in another file."""
     mapping = parts.of(TopologyFile)
     mapping["description"] = "a preset and what differs from it, or all keys"
     mapping["properties"] |= {

@@ -1,4 +1,4 @@
-"""A topology by name, file or inline mapping, as a validated ``FabricSpec``: presets, ``preset:`` bases, overrides.
+"""Topologies by name, file or inline mapping, as a validated ``FabricSpec``: presets, ``preset:`` bases, overrides.
 
 ``load_fabric`` also builds it, so that port budgets and sizes are reported with the file they come from.
 """
@@ -39,14 +39,14 @@ class TopologyFile(FabricSpec):
 
 
 def load_topology(name_or_path: str) -> FabricSpec:
-    """The preset of that name, or the specification in that YAML file. InputError lists every mistake."""
+    """Return the preset of that name, or the specification in that YAML file. InputError lists every mistake."""
     if not is_path(name_or_path):
         return _preset(name_or_path)
     return topology_in(read(name_or_path), Path(name_or_path).stem)
 
 
 def topology_in(document: Document, name: str) -> FabricSpec:
-    """The specification in a document, called ``name`` where that does not say. InputError lists every mistake."""
+    """Return the specification in a document, named ``name`` if it gives no name. InputError lists every mistake."""
     kinds.expect(document, "topology")
     mistakes = Mistakes(document)
     spec = _spec(mistakes, (), document.data, name)
@@ -56,7 +56,7 @@ def topology_in(document: Document, name: str) -> FabricSpec:
 
 
 def load_fabric(name_or_path: str) -> Fabric:
-    """``load_topology``, built. InputError carries the file where there is one."""
+    """Load a topology as ``load_topology`` does and build it. InputError names the file, if there is one."""
     spec = load_topology(name_or_path)
     try:
         return build(spec)
@@ -67,9 +67,9 @@ def load_fabric(name_or_path: str) -> Fabric:
 
 
 def topology_from(mistakes: Mistakes, at: Where, base: Path) -> FabricSpec | None:
-    """The topology that stands at ``at`` in another file: preset name, path relative to ``base``, or mapping.
+    """Return the topology at ``at`` in another file: preset name, path relative to ``base``, or mapping.
 
-    None when that notes mistakes.
+    None if it noted mistakes.
     """
     given = mistakes.document.value(at)
     if isinstance(given, dict):
@@ -89,16 +89,16 @@ def topology_from(mistakes: Mistakes, at: Where, base: Path) -> FabricSpec | Non
 
 
 def _named_shortly(path: Path) -> str:
-    """'topology.yaml' of 'drills/../topology.yaml', unless a link makes that another file."""
+    """Shorten 'drills/../topology.yaml' to 'topology.yaml', unless a symlink makes that another file."""
     short = os.path.normpath(path)
     try:
         return short if os.path.samefile(path, short) else str(path)
-    except (OSError, ValueError):  # there is none: whoever reads it says so
+    except (OSError, ValueError):  # no such file: reading it reports that
         return str(path)
 
 
 def is_path(text: str) -> bool:
-    """Whether that names a file; else it is a preset."""
+    """Return True if ``text`` names a file; otherwise it is a preset."""
     return "/" in text or text.endswith((".yaml", ".yml"))
 
 
@@ -110,7 +110,7 @@ def _preset(name: str) -> FabricSpec:
 
 
 def _spec(mistakes: Mistakes, at: Where, given: dict[str, Plain], name: str) -> FabricSpec | None:
-    """The specification in ``given``, which stands at ``at``; None when that notes mistakes."""
+    """Return the specification in ``given``, which is at ``at`` in its file; None if it noted mistakes."""
     base = _base(mistakes, at, given)
     data = _merge({"name": _slug(name), **base}, {key: value for key, value in given.items() if key != "preset"})
     _check_architecture(mistakes, at, data.get("architecture"))
@@ -128,7 +128,7 @@ def _spec(mistakes: Mistakes, at: Where, given: dict[str, Plain], name: str) -> 
 
 
 def _two_words(file: FabricSpec) -> Iterator[Problem]:
-    """One key that says yes, another that says no."""
+    """Yield keys that contradict each other about path control."""
     control = file.path_control
     if control.enabled and control.model_fields_set >= {"enabled", "policy"} and control.policy == OFF:
         text = "path_control.policy is off, but path_control.enabled is yes; leave one of them out"
@@ -136,7 +136,7 @@ def _two_words(file: FabricSpec) -> Iterator[Problem]:
 
 
 def _base(mistakes: Mistakes, at: Where, given: dict[str, Plain]) -> dict[str, Plain]:
-    """The data of the ``preset:`` that ``given`` builds on; empty when it names none."""
+    """Return the data of the ``preset:`` that ``given`` builds on; empty when it names none."""
     if "preset" not in given:
         return {}
     preset = given["preset"]
@@ -157,7 +157,7 @@ def _check_architecture(mistakes: Mistakes, at: Where, given: Plain) -> None:
 
 
 def _merge(base: dict[str, Plain], over: dict[str, Plain]) -> dict[str, Plain]:
-    """``over`` laid over ``base``, mappings merged key by key."""
+    """Merge ``over`` into ``base``, mappings key by key."""
     merged = dict(base)
     for key, value in over.items():
         below = merged.get(key)
@@ -166,6 +166,6 @@ def _merge(base: dict[str, Plain], over: dict[str, Plain]) -> dict[str, Plain]:
 
 
 def _slug(name: str) -> str:
-    """``name`` as a fabric may be called; 'custom' when nothing of it is left."""
+    """Turn ``name`` into a valid fabric name; 'custom' if nothing of it is left."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:31].rstrip("-")
     return slug if re.match(r"[a-z]", slug) else "custom"

@@ -1,7 +1,7 @@
-"""What a fabric is: nodes, ports, links and NICs as frozen data.
+"""The fabric as data: nodes, ports, links and NICs, all frozen.
 
-Everything the lab sets up is written here first. Built by ``testbed.fabric.build`` from a ``FabricSpec``;
-one module per architecture decides who is wired to whom.
+It defines everything that the lab sets up. ``testbed.fabric.build`` creates it from a ``FabricSpec``;
+one module per architecture defines the wiring.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Role(StrEnum):
-    """What a node is."""
+    """Role of a node."""
 
     HOST = "host"
     TOR = "tor"
@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 
 class LinkKind(StrEnum):
-    """The tier a link belongs to."""
+    """Tier of a link."""
 
     ACCESS = "access"  # NIC port - ToR
     FABRIC = "fabric"  # ToR - Agg
@@ -65,7 +65,7 @@ class Node:
 
     @property
     def actor_system(self) -> str:
-        """A ToR's LACP system ID. ValueError for a node that speaks no LACP of its own."""
+        """LACP system ID of a ToR. ValueError for a node without an LACP speaker of its own."""
         if self.lacp_system is None:
             raise ValueError(f"{self.name} is no ToR and has no LACP system ID")
         return self.lacp_system
@@ -90,7 +90,7 @@ class Port:
 
     @property
     def ip(self) -> str:
-        """The address without its length. ValueError for a LAG member port, whose LAG has the address."""
+        """Address without its prefix length. ValueError for a LAG member port, whose LAG has the address."""
         if self.address is None:
             raise ValueError(f"{self.label} is a LAG member port and has no address")
         return self.address.partition("/")[0]
@@ -108,16 +108,16 @@ class Link:
     upper: Port
 
     def end_at(self, node: str) -> Port:
-        """The end on ``node``."""
+        """Return the end on ``node``."""
         return self.lower if self.lower.node == node else self.upper
 
     def far_end(self, node: str) -> Port:
-        """The end that is not on ``node``."""
+        """Return the end that is not on ``node``."""
         return self.upper if self.lower.node == node else self.lower
 
     @property
     def is_routed(self) -> bool:
-        """True between tiers of switches: BGP runs there. A peer link only carries what a stack tells itself."""
+        """True between tiers of switches, where BGP runs. A peer link only carries the stack's own messages."""
         return self.kind in {LinkKind.FABRIC, LinkKind.CORE}
 
 
@@ -142,7 +142,7 @@ class Nic:
 
     @property
     def subnet(self) -> str:
-        """The NIC's own subnet, announced by its ToRs as the fallback: 'a.b.c.0/len'."""
+        """Subnet of the NIC, announced by its ToRs as the fallback: 'a.b.c.0/len'."""
         return str(ip_interface(f"{self.ip}/{self.prefix_len}").network)
 
     @property
@@ -165,13 +165,13 @@ class Stack:
     secondary_version: str
 
     def other(self, tor: str) -> str:
-        """The set's other ToR."""
+        """Return the set's other ToR."""
         return self.secondary if tor == self.primary else self.primary
 
 
 @dataclass(frozen=True)
 class Fabric:
-    """A whole fabric; ``links`` and ``nics`` include those of spare hosts."""
+    """A complete fabric; ``links`` and ``nics`` include those of spare hosts."""
 
     spec: FabricSpec
     nodes: tuple[Node, ...]
@@ -204,13 +204,13 @@ class Fabric:
 
     @cached_property
     def tor_port_by_lacp(self) -> Mapping[tuple[str | None, int, int], Port]:
-        """System ID, key and port number in LACP to the ToR's access port that speaks so."""
+        """ToR access port by its LACP system ID, key and port number."""
         ends = (link.upper for link in self.links if link.kind is LinkKind.ACCESS)
         return {(self.node_by_name[end.node].lacp_system, end.key, end.port_id): end for end in ends}
 
     @cached_property
     def stack_of(self) -> Mapping[str, Stack]:
-        """Name of a ToR to the stack it is in; ToRs that are not stacked are not in it."""
+        """Stack by ToR name; only ToRs that are stacked."""
         return {tor: stack for stack in self.stacks for tor in (stack.primary, stack.secondary)}
 
     @cached_property
@@ -243,24 +243,24 @@ class Fabric:
         return {link.name: nic for nic in self.nics for link in nic.links}
 
     def node(self, name: str) -> Node:
-        """The node of that name. InputError with the nearest names otherwise."""
+        """Return the node of that name. InputError with the nearest names otherwise."""
         return _look_up(self.node_by_name, name, "node")
 
     def link(self, name: str) -> Link:
-        """The link of that name. InputError with the nearest names otherwise."""
+        """Return the link of that name. InputError with the nearest names otherwise."""
         return _look_up(self.link_by_name, name, "link")
 
     def nic(self, name: str) -> Nic:
-        """The NIC of that name. InputError with the nearest names otherwise."""
+        """Return the NIC of that name. InputError with the nearest names otherwise."""
         return _look_up(self.nic_by_name, name, "NIC")
 
     def part(self, name: str) -> Node | Nic | Link:
-        """The node, NIC or link of that name. InputError with the nearest names otherwise."""
+        """Return the node, NIC or link of that name. InputError with the nearest names otherwise."""
         parts: dict[str, Node | Nic | Link] = {**self.link_by_name, **self.nic_by_name, **self.node_by_name}
         return _look_up(parts, name, "node, NIC or link")
 
     def links_in(self, name: str) -> tuple[Link, ...]:
-        """The link of that name, or every link of the NIC or node. InputError with the nearest names otherwise."""
+        """Return the link of that name, or all links of a NIC or node. InputError with the nearest names otherwise."""
         match part := self.part(name):
             case Link():
                 return (part,)
@@ -270,19 +270,19 @@ class Fabric:
                 return self.links_of(name)
 
     def links_of_all(self, names: Iterable[str]) -> list[Link]:
-        """What ``links_in`` says of each of ``names``, each link once."""
+        """Return the union of ``links_in`` over ``names``, each link once."""
         return list(dict.fromkeys(link for name in names for link in self.links_in(name)))
 
     def links_of(self, node: str) -> tuple[Link, ...]:
-        """Every link with an end on ``node``."""
+        """Return every link with an end on ``node``."""
         return self._links_of[node]
 
     def nics_of(self, host: str) -> tuple[Nic, ...]:
-        """The NICs of a host, in rail order (empty for a switch)."""
+        """Return the NICs of a host, in rail order (empty for a switch)."""
         return self._nics_of.get(host, ())
 
     def nic_of_link(self, link: str) -> Nic:
-        """The NIC an access link belongs to (KeyError for links above the ToRs)."""
+        """Return the NIC an access link belongs to (KeyError for links above the ToRs)."""
         return self._nic_of_link[link]
 
 

@@ -1,6 +1,6 @@
-"""Named fabrics: a topology for every size, each with one line saying what it is good for.
+"""Named fabrics: a topology for every size, each with one line about its purpose.
 
-Each architecture brings its own; here they are found by name, those of the first architecture first.
+Each architecture defines its own; here they are listed by name, those of the first architecture first.
 """
 
 from __future__ import annotations

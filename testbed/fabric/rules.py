@@ -1,4 +1,4 @@
-"""Values of a specification that are fine alone and impossible, or without meaning, together. Pure."""
+"""Rules for combinations of values: each is valid alone, but impossible or meaningless together. Pure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DEFAULTS = FabricSpec()
 
 
 def contradictions(spec: FabricSpec) -> list[Problem]:
-    """Everything wrong between the values of ``spec``; empty when it can be built. The architecture must exist."""
+    """Return all conflicts between the values of ``spec``; empty when it can be built. The architecture must exist."""
     of_its_own = ARCHITECTURES[spec.architecture].contradictions(spec)
     return [*_meaningless(spec), *_tiers(spec), *of_its_own, *_timers(spec), *_daemon(spec), *_lag(spec), *_ecn(spec)]
 
 
 def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
-    """What the architecture cannot honour, where it is not left at its default."""
+    """Yield keys that the architecture cannot honour and that differ from their defaults."""
     for key, way_out in ARCHITECTURES[spec.architecture].meaningless.items():
         where = tuple(key.split("."))
         if _value(spec, where) != _value(_DEFAULTS, where):
@@ -33,7 +33,7 @@ def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
 
 
 def _no_cores(spec: FabricSpec) -> Iterator[Problem]:
-    """An architecture without Cores is one network, where it does not say itself what that means to a key."""
+    """Yield keys about pods and Cores for an architecture without Cores, unless it rejects them itself."""
     architecture = ARCHITECTURES[spec.architecture]
     if architecture.cores:
         return
@@ -71,7 +71,7 @@ def _tiers(spec: FabricSpec) -> Iterator[Problem]:
 
 
 def _ecn(spec: FabricSpec) -> Iterator[Problem]:
-    """Thresholds that the queue of the slowest port of a switch never reaches, or that are within one frame."""
+    """Yield thresholds that the slowest switch port's queue never reaches, or that are within one frame."""
     marker = marker_of(spec)
     if marker is None:
         return
@@ -101,7 +101,7 @@ def _daemon(spec: FabricSpec) -> Iterable[Problem]:
 
 
 def _lag(spec: FabricSpec) -> Iterator[Problem]:
-    """What a datapath that the lab may get cannot honour."""
+    """Yield values that a datapath which the lab may get cannot honour."""
     kinds = candidates(spec.lag)
     if not kinds:
         yield ("lag",), f"lag is {shorten(spec.lag)}; {did_you_mean(spec.lag, (AUTO, *DATAPATHS), 'write one of')}"

@@ -1,4 +1,4 @@
-"""The topology file: what a user may say about a fabric, validated at the edge.
+"""The topology file: the user's description of a fabric, validated on input.
 
 A ``FabricSpec`` is the only input of ``testbed.fabric.build``. Rates are real ones ('200G'); ``scale``
 divides them for the emulation. Defaults are HPN's own numbers where the paper gives one.
@@ -26,7 +26,7 @@ CorePorts = Literal["preset", "hash"]
 
 
 def parse_rate(value: object) -> int:
-    """Bits per second from '200G', '1.5T', '100Mbit/s' or a plain number. ValueError otherwise."""
+    """Parse '200G', '1.5T', '100Mbit/s' or a plain number into bits per second. ValueError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("write a rate such as 200G")
     if isinstance(value, int | float):
@@ -96,7 +96,7 @@ class BfdSpec(Strict):
 
     @property
     def detect_ms(self) -> int:
-        """Silence that ends a session."""
+        """Detection time: silence of this length ends a session."""
         return self.interval_ms * self.multiplier
 
 

@@ -1,6 +1,6 @@
-"""A topology file for somebody to begin with: a preset and the keys that differ become text that loads. Pure.
+"""Topology files written for users: a preset and the keys that differ become text that loads. Pure.
 
-Changes when such a file is to say more of its keys. What a key means is its description in ``testbed.fabric.spec``.
+Changes when such a file should explain more about its keys. Each key is described in ``testbed.fabric.spec``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _HINT = "write KEY=VALUE, such as hosts=4 or lacp.rate=slow"
 
 
 def written(preset: str, settings: Sequence[str]) -> str:
-    """The text of a topology file that loads and can be built. A key that is as in the preset is left out.
+    """Return the text of a topology file that loads and can be built. Keys that equal the preset's are left out.
 
-    ``settings`` are 'KEY=VALUE', with dots between a key and those above it. InputError with every mistake of the
-    loader, or that no switch has the ports.
+    ``settings`` are 'KEY=VALUE', with dots between a key and its parents. InputError with every mistake that the
+    loader finds, or when a switch has too few ports.
     """
     data: dict[str, Plain] = {}
     for setting in settings:
@@ -37,7 +37,7 @@ def written(preset: str, settings: Sequence[str]) -> str:
 
 
 def _lay(data: dict[str, Plain], setting: str) -> None:
-    """One setting, laid into ``data``."""
+    """Insert one setting into ``data``."""
     path, equals, value = setting.partition("=")
     if not equals or not path or "\n" in setting:
         raise InputError(f"--set {shorten(setting)}: {_HINT}")
@@ -70,14 +70,14 @@ def _document(preset: str, data: Mapping[str, Plain]) -> Document:
 
 
 def _differing(preset: str, data: dict[str, Plain]) -> dict[str, Plain]:
-    """The keys without which the fabric would be another one."""
+    """Remove every key whose removal leaves the fabric unchanged."""
     wanted = topology_in(_document(preset, data), "custom")
     for path in _paths(data):
         fewer = _without(data, path)
         try:
             if topology_in(_document(preset, fewer), "custom") == wanted:
                 data = fewer
-        except InputError:  # another key asks for it
+        except InputError:  # another key requires it
             continue
     return data
 
@@ -91,7 +91,7 @@ def _paths(data: Mapping[str, Plain]) -> Iterator[tuple[str, ...]]:
 
 
 def _without(data: Mapping[str, Plain], path: Sequence[str]) -> dict[str, Plain]:
-    """The keys but for one, and but for sections that it alone was in."""
+    """Return the keys without one, and without sections that contained nothing else."""
     first, *below = path
     value = data[first]
     inside = _without(value, below) if below and isinstance(value, dict) else {}
@@ -99,7 +99,7 @@ def _without(data: Mapping[str, Plain], path: Sequence[str]) -> dict[str, Plain]
 
 
 def _check(document: Document) -> None:
-    """InputError where the loader or the builder would refuse the file."""
+    """Raise InputError if the loader or the builder would reject the file."""
     try:
         spec = topology_in(document, "custom")
     except InputError as error:
@@ -108,7 +108,7 @@ def _check(document: Document) -> None:
 
 
 def _without_place(error: InputError, prefix: str = "") -> InputError:
-    """The lines are those of a text that nobody sees."""
+    """Strip the line numbers of an error: they refer to generated text that the user does not see."""
     places = (each.partition(": ") for each in error.problems)
     return InputError(
         [prefix + (text if place.startswith("--set:") else place + colon + text) for place, colon, text in places]
@@ -121,7 +121,7 @@ def _head(preset: str) -> Iterator[str]:
 
 
 def _lines(data: Mapping[str, Plain], model: type[BaseModel], indent: str = "") -> Iterator[str]:
-    """A line for each key, with what the key means; sections are mappings below their key."""
+    """Yield a line for each key, with its description; sections are mappings below their key."""
     for key, value in data.items():
         field = model.model_fields[key]
         about = f"  # {' '.join(field.description.split())}" if field.description else ""

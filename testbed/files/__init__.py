@@ -1,1 +1,1 @@
-"""YAML files of users with the lines of their mistakes, and the quantities in them."""
+"""YAML files of users, with line numbers for their mistakes, and the quantities in them."""

@@ -1,4 +1,4 @@
-"""Files that users name, read as far as they may be long. Changes when a file may be no file in another way."""
+"""User-named files, read up to a size limit. Changes when another type of file must be refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hpn.testbed.errors import InputError
 
 
 def read_bounded(path: Path, most_bytes: int, what: str) -> bytes:
-    """All of a file. InputError when it is longer than any ``what``, or no regular file; OSError as open."""
+    """Read a whole file. InputError when it exceeds the limit for ``what`` or is no regular file; OSError as open."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise InputError(f"{path} is not a regular file; name a {what}")

@@ -1,7 +1,7 @@
-"""Plain YAML data against a pydantic model: every mistake as one ``file:line: what was wrong; what to write`` line.
+"""Checking plain YAML data against a pydantic model; a mistake becomes ``file:line: problem; what to write``.
 
-pydantic finds the mistakes; this module says them in the file's own terms. The text after the ';' comes from the
-field itself: its type, its limits, its choices, its first example.
+pydantic finds the mistakes; this module describes them in the file's own terms. The text after the ';' comes from
+the field itself: its type, its limits, its choices, its first example.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BY_TYPE = {
 
 
 class Mistakes:
-    """Collects the mistakes of one document, so that all are reported at once and in the order of their lines."""
+    """Mistakes of one document, collected to be reported together and in the order of their lines."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -43,16 +43,16 @@ class Mistakes:
         return bool(self._found)
 
     def add(self, where: Where, text: str) -> None:
-        """Note one mistake at a place."""
+        """Record one mistake at a location."""
         self._found.append((self.document.line(where), text))
 
     def add_all(self, where: Where, error: InputError, prefix: str = "") -> None:
-        """Note what another part of the product says about the value at a place."""
+        """Record the problems of an error from elsewhere for the value at a location."""
         for problem in error.problems:
             self.add(where, prefix + problem)
 
     def check(self, model: type[Model], data: Plain, at: Where = ()) -> Model | None:
-        """``data``, which stands at ``at``, as a ``model``; None when that notes mistakes."""
+        """Return ``data``, located at ``at``, as a ``model``; None if it records mistakes."""
         try:
             return model.model_validate(data, strict=True)
         except ValidationError as error:
@@ -62,13 +62,13 @@ class Mistakes:
         return None
 
     def error(self) -> InputError:
-        """Everything noted, to be raised."""
+        """Return an error with all recorded mistakes, to be raised."""
         name = self.document.name
         return InputError([f"{name}:{line}: {text}" for line, text in sorted(dict.fromkeys(self._found))])
 
 
 def check(document: Document, model: type[Model]) -> Model:
-    """A whole document as a ``model``. InputError with all mistakes."""
+    """Validate a whole document as a ``model``. InputError with all mistakes."""
     mistakes = Mistakes(document)
     found = mistakes.check(model, document.data)
     if found is None:
@@ -77,7 +77,7 @@ def check(document: Document, model: type[Model]) -> Model:
 
 
 def dotted(where: Where) -> str:
-    """A place as text: 'timeline.faults[0].target'."""
+    """Format a location: 'timeline.faults[0].target'."""
     text = ""
     for step in where:
         name = shorten(step, 60, quoted=False)
@@ -86,14 +86,14 @@ def dotted(where: Where) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], what: str = "it takes") -> str:
-    """'did you mean X?' or, when nothing is near, all of ``known``."""
+    """Return 'did you mean X?' or, when no name is similar, list all of ``known``."""
     known = list(known)
     near = get_close_matches(name, known, n=2, cutoff=0.65)
     return f"did you mean {' or '.join(near)}?" if near else f"{what} {', '.join(known)}"
 
 
 class _Mistake:
-    """One pydantic error located in the document and put into words."""
+    """One pydantic error, located in the document and put into words."""
 
     def __init__(self, model: type[BaseModel], at: Where, data: Plain, detail: ErrorDetails) -> None:
         self._detail = detail
@@ -142,7 +142,7 @@ class _Mistake:
 
 
 def describe(field: FieldInfo) -> str:
-    """What a field takes, in words: 'a whole number from 1 to 64'."""
+    """Describe the values that a field accepts: 'a whole number from 1 to 64'."""
     if choices := _choices(field):
         return f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]
     if within := within_of(field):
@@ -163,7 +163,7 @@ def describe(field: FieldInfo) -> str:
 
 
 def within_of(field: FieldInfo) -> Within | None:
-    """The unit and the bounds of a field that is written with a unit."""
+    """Return the unit and the bounds of a field that is written with a unit; None for others."""
     inside = [item for part in get_args(field.annotation) for item in getattr(part, "__metadata__", ())]
     return next((item for item in (*field.metadata, *inside) if isinstance(item, Within)), None)
 
@@ -174,7 +174,7 @@ def _limit(field: FieldInfo, name: str) -> str:
 
 
 def _bare(annotation: object) -> object:
-    """The annotation without Annotated and without '| None'."""
+    """Strip Annotated and '| None' from an annotation."""
     if get_origin(annotation) is Annotated:
         return _bare(get_args(annotation)[0])
     if get_origin(annotation) in {Union, types.UnionType}:
@@ -184,7 +184,7 @@ def _bare(annotation: object) -> object:
 
 
 def _choices(field: FieldInfo) -> list[str]:
-    """The words that a field takes; empty when it takes more than words."""
+    """Return the words that a field accepts; empty when it accepts more than words."""
     of_registry = [word for each in field.metadata if isinstance(each, OneOf) for word in each.words]
     return of_registry or _literals(field.annotation)
 
@@ -205,7 +205,7 @@ def _key(name: str, field: FieldInfo) -> str:
 
 
 def _resolve(data: Plain, loc: tuple[int | str, ...]) -> tuple[Where, Plain]:
-    """The part of a pydantic location that is in the data, and the value (it also names missing keys)."""
+    """Return the part of a pydantic location that is in the data, and its value; the rest may be missing keys."""
     steps: list[str | int] = []
     for step in loc:
         if (isinstance(data, dict) and isinstance(step, str) and step in data) or (
@@ -217,7 +217,7 @@ def _resolve(data: Plain, loc: tuple[int | str, ...]) -> tuple[Where, Plain]:
 
 
 def _follow(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[FieldInfo | None, list[type[BaseModel]]]:
-    """The field a location ends at (None inside lists and for unknown keys) and the models that could stand there."""
+    """Return the field at a location (None inside lists and for unknown keys) and the models allowed there."""
     models: list[type[BaseModel]] = [model]
     field: FieldInfo | None = None
     for step in loc:
@@ -232,7 +232,7 @@ def _follow(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[FieldIn
 
 
 def models_in(annotation: object) -> list[type[BaseModel]]:
-    """The models that an annotation names."""
+    """Return the models that an annotation names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for arg in get_args(annotation) for model in models_in(arg)]

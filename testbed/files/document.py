@@ -1,7 +1,7 @@
-"""YAML at the edge: a file as plain data plus the line of every key, so that a mistake can be named by file:line.
+"""YAML input: a file as plain data, with the line of every key for error messages of the form file:line.
 
-Only the plain part of YAML is taken: no aliases (no billion laughs), no tags, no duplicate keys, no merge keys, no
-second document. ``testbed.files.check`` holds the data against a model.
+Only plain YAML is accepted: no aliases (no billion laughs), no tags, no duplicate keys, no merge keys, no
+second document. ``testbed.files.check`` validates the data against a model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hpn.testbed.errors import InputError
 
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 Where = tuple[str | int, ...]
-"""A place in the data: keys and list indexes from the top."""
+"""A location in the data: keys and list indexes from the top."""
 
 SIZE_LIMIT = 256 * 1024
 DEPTH_LIMIT = 24
@@ -45,43 +45,43 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)(e[-+]?[0-9]{1,3})?", re.
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML file read: ``data`` is its top mapping, ``lines`` the line (from 1) of every key and list item."""
+    """A parsed YAML file: ``data`` is its top mapping, ``lines`` the line (from 1) of every key and list item."""
 
     name: str
     data: dict[str, Plain]
     lines: Mapping[Where, int]
 
     def value(self, where: Where) -> Plain:
-        """What stands below these keys; None where nothing does."""
+        """Return the value below these keys; None if there is none."""
         found: Plain = self.data
         for key in where:
             found = found.get(str(key)) if isinstance(found, dict) else None
         return found
 
     def line(self, where: Where) -> int:
-        """The line of that place, or of the nearest place around it."""
+        """Return the line of that location, or of the nearest enclosing one."""
         while where not in self.lines and where:
             where = where[:-1]
         return self.lines.get(where, 1)
 
     def section(self, key: str) -> dict[str, Plain] | None:
-        """The mapping under a top key, empty when the key is not written; None when it is no mapping."""
+        """Return the mapping under a top key: empty when the key is absent, None when its value is no mapping."""
         data = self.data.get(key, {})
         return data if isinstance(data, dict) else None
 
     def problem(self, where: Where, text: str) -> str:
-        """'file:line: text'."""
+        """Format 'file:line: text'."""
         return f"{self.name}:{self.line(where)}: {text}"
 
 
 def read(path: str | os.PathLike[str]) -> Document:
-    """Read one YAML file. InputError names what is wrong with the file and the way out."""
+    """Read one YAML file. InputError names the problem with the file and a remedy."""
     shown = shorten(os.fspath(path), 200, quoted=False)
     return parse(_text(Path(path), shown), shown)
 
 
 def parse(text: str, name: str) -> Document:
-    """Parse YAML text; ``name`` is the file name used in messages. InputError lists every mistake found."""
+    """Parse YAML text; ``name`` is the file name used in messages. InputError lists every mistake."""
     builder = _Builder(name)
     try:
         builder.run(yaml.parse(text, Loader=yaml.SafeLoader))
@@ -99,7 +99,7 @@ def parse(text: str, name: str) -> Document:
 
 
 def shorten(value: object, limit: int = 40, *, quoted: bool = True) -> str:
-    """A value as it may stand in a one-line message: escaped and at most ``limit`` characters."""
+    """Format a value for a one-line message: escaped and at most ``limit`` characters."""
     if value is None or isinstance(value, bool | list | dict):
         return _IN_WORDS.get(type(value)) or str(value).lower()
     text = repr(value) if quoted else repr(str(value))[1:-1]
@@ -115,7 +115,7 @@ class _TooDeep(Exception):
 
 
 class _Builder:
-    """Builds plain data from YAML parse events, noting lines and collecting mistakes."""
+    """Builder of plain data from YAML parse events; it records lines and collects mistakes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -200,7 +200,7 @@ class _Builder:
 
 
 def _plain_scalar(text: str) -> Plain:
-    """An unquoted scalar: YAML 1.2's numbers (so 12:30 and 010 mean what they show), 1.1's yes/no/on/off."""
+    """Convert an unquoted scalar: YAML 1.2's numbers (so 12:30 and 010 mean what they show), 1.1's yes/no/on/off."""
     if _NULL.fullmatch(text):
         return None
     if boolean := _BOOL.fullmatch(text):

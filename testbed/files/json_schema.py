@@ -1,7 +1,7 @@
-"""Models of YAML files as JSON Schema, for editors. Pure.
+"""JSON Schema of YAML file models, for editors. Pure.
 
-Changes when another form of value needs words of its own. What the schema of each kind of file is made of stands beside
-the reader of that kind. A file that a schema refuses, its loader refuses too; a schema does not know every rule.
+Changes when another form of value needs its own representation. The schema of each kind of file is composed alongside
+that kind's reader. A loader rejects every file that its schema rejects; the schema does not know every rule.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hpn.testbed.files.units import DURATION, PERCENT, SIZE, format_duration, fo
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 YES_OR_NO = [True, False, "yes", "no", "on", "off"]
-"""YAML 1.1, which hpn reads, has words for these; an editor that reads YAML 1.2 takes the words for text."""
+"""Booleans in YAML 1.1, which hpn reads, include these words; an editor that reads YAML 1.2 takes them for text."""
 PATH = r"/|\.ya?ml$"
-"""The form of a text that names a file where a name could stand."""
+"""Pattern of a text that names a file where a name is also accepted."""
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     f"^{DURATION}$": format_duration,
@@ -30,25 +30,25 @@ Schema = dict[str, Any]
 
 
 class _Generator(GenerateJsonSchema):
-    """As YAML has it: yes and no; and what a plug-in's type cannot say of itself may be anything."""
+    """JSON Schema generator for YAML: adds yes and no, and accepts anything for a plug-in type without a schema."""
 
     def bool_schema(self, schema: core_schema.BoolSchema) -> JsonSchemaValue:
-        """Yes or no."""
+        """Return the schema of yes or no."""
         return {"enum": YES_OR_NO}
 
     def handle_invalid_for_json_schema(self, schema: core_schema.CoreSchema, error_info: str) -> JsonSchemaValue:
-        """Anything."""
+        """Return the schema that accepts anything."""
         return {}
 
 
 class Parts:
-    """Schemas of models; what they share lies in ``definitions``."""
+    """Schemas of models; shared parts are in ``definitions``."""
 
     def __init__(self) -> None:
         self.definitions: Schema = {}
 
     def of(self, model: type[BaseModel]) -> Schema:
-        """The schema of one model, to be changed at will."""
+        """Return the schema of one model; the caller may modify it."""
         _, found = models_json_schema([(model, "validation")], schema_generator=_Generator)
         shared = dict(found.get("$defs", {}))
         own: Schema = shared.pop(next(name for name, each in shared.items() if each.get("title") == model.__name__))
@@ -56,18 +56,18 @@ class Parts:
         return own
 
     def file(self, top: Schema, title: str) -> Schema:
-        """The schema of a whole file, of its top mapping and the definitions."""
+        """Return the schema of a whole file, from its top mapping and the definitions."""
         found = {**top, "$defs": self.definitions}
         walked = {key: _walked(value, key in _OF_NAMES) for key, value in found.items() if key != "title"}
         return {"$schema": DIALECT, "title": title, **walked}
 
 
 _OF_NAMES = ("properties", "$defs")
-"""Keys of JSON Schema behind which keys are those of a file."""
+"""Keys of JSON Schema whose values are mappings by the file's own keys."""
 
 
 def _walked(node: Any, names: bool = False) -> Any:
-    """Without titles that say the key again, and defaults as a file would write them; ``names``: of ``_OF_NAMES``."""
+    """Drop titles that repeat the key, and write defaults as files do; ``names``: the node is under ``_OF_NAMES``."""
     if isinstance(node, list):
         return [_walked(each) for each in node]
     if not isinstance(node, dict):
@@ -83,7 +83,7 @@ def _walked(node: Any, names: bool = False) -> Any:
 
 
 def _default(node: Schema) -> Any:
-    """As a file writes it; None: nothing that is worth to be said."""
+    """Return the default as a file writes it; None if it is not worth showing."""
     default = node["default"]
     formats = (_FORMATS.get(each.get("pattern", "")) for each in _choices(node))
     found = next((each for each in formats if each is not None), None)

@@ -1,6 +1,6 @@
-"""The kinds of YAML files that users write, told apart by their top keys.
+"""The kinds of YAML files that users write, distinguished by their top keys.
 
-Changes when users write files of another kind. A file of the wrong kind is answered in one line, not by its keys.
+Changes when users write another kind of file. A file of the wrong kind gets a one-line error, not one per key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.testbed.files.document import Document
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of file. ``keys``: one of these at the top tells it; ``use``: a command that takes such a file."""
+    """A kind of file. ``keys``: any of these at the top identifies it; ``use``: a command that takes such a file."""
 
     name: str
     keys: frozenset[str]
@@ -34,7 +34,7 @@ KINDS: Registry[Kind] = Registry(
 
 
 def expect(document: Document, wanted: str) -> None:
-    """InputError when the document is of another kind than the one ``wanted``, with a command that takes it."""
+    """Raise InputError if the document is of another kind than ``wanted``, with a command that takes it."""
     if KINDS[wanted].keys & document.data.keys():
         return
     other = next((kind for kind in KINDS.values() if kind.keys & document.data.keys()), None)

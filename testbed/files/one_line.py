@@ -1,6 +1,6 @@
 """Plain data as YAML on one line, for files that hpn writes for its users. Pure.
 
-Changes when such files are to have another form. ``testbed.files.document`` reads back what was given.
+Changes when the format of such files changes. ``testbed.files.document`` reads the same data back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _READ_OTHERWISE = re.compile(r"true|false|yes|no|on|off|null", re.IGNORECASE)
 
 
 def one_line(value: Plain) -> str:
-    """The value as YAML; text in quotes where it could be mistaken for something else."""
+    """Format the value as YAML; text is quoted where it would be ambiguous."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{one_line(key)}: {one_line(each)}' for key, each in value.items())}}}"
     if isinstance(value, list):

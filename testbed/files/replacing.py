@@ -1,7 +1,7 @@
-"""Files written whole or not at all.
+"""Atomic file writes: complete or not at all.
 
-Changes when a file has to be written in another way. What is no regular file, as /dev/stdout or a pipe, is written
-in place, and so is a file in a folder that is not ours to write.
+Changes when the way of writing a file changes. Two cases are written in place: anything but a regular file, such as
+/dev/stdout or a pipe, and a file in a folder without write permission.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 _OF_PROCESSES = ("/dev/", "/proc/")
-_LONGEST = 50  # characters of a name that a new one begins with: a file system takes 255 bytes
+_LONGEST = 50  # characters of a name that the temporary one begins with: a file system takes 255 bytes
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replace a file in one step: a reader, a crash or a full disk leaves the old or the new, never half of it.
+    """Replace a file atomically: a reader, a crash or a full disk leaves the old or the new content, never a mixture.
 
-    A link stays one, and permissions stay as they are. OSError with the file's name.
+    A symlink remains one, and permissions are preserved. OSError with the file's name.
     """
     try:
         if _is_written_through(path):
@@ -30,7 +30,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """The same of a text, as UTF-8; half a surrogate, as a file's name can have it, is escaped."""
+    """Replace a file by UTF-8 text; lone surrogates, as file names may contain them, are escaped."""
     replace(path, text.encode(errors="backslashreplace"))
 
 

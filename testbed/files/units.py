@@ -1,4 +1,4 @@
-"""Durations, percentages, sizes as drill files write them: '50 ms', '45 %', '256 KiB'; parsed, bounded and printed."""
+"""Durations, percentages and sizes in drill files: '50 ms', '45 %', '256 KiB'; parsed, bounded and printed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 
 
 @dataclass(frozen=True, slots=True)
 class Within(BeforeValidator):
-    """The validator of a value with a unit, which knows what it takes: ``what`` from ``low`` to ``high``, both allowed.
+    """Validator of a value with a unit; it accepts ``what`` from ``low`` to ``high``, both inclusive.
 
-    ``written`` is how a file writes what was read; schemas and docs read all of it.
+    ``written`` formats a parsed value as a file writes it; schemas and docs use all these fields.
     """
 
     what: str = ""
@@ -33,12 +33,12 @@ class Within(BeforeValidator):
 
     @property
     def words(self) -> str:
-        """'a duration from 10 ms to 30 min'."""
+        """Description such as 'a duration from 10 ms to 30 min'."""
         return f"{self.what} from {self.low} to {self.high}"
 
 
 def parse_duration(value: object) -> int:
-    """Nanoseconds from a number with a unit (ns, us, ms, s, min). ValueError says what to write."""
+    """Parse a number with a unit (ns, us, ms, s, min) into nanoseconds. ValueError suggests what to write."""
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -52,7 +52,7 @@ def parse_duration(value: object) -> int:
 
 
 def format_duration(ns: int) -> str:
-    """The shortest exact way to write ``ns``; ``parse_duration`` reads it back."""
+    """Format ``ns`` in the shortest exact way; ``parse_duration`` reads it back."""
     for unit in ("s", "ms", "us"):
         factor = _NS[unit]
         if ns >= factor or (ns == 0 and unit == "ms"):
@@ -62,7 +62,7 @@ def format_duration(ns: int) -> str:
 
 
 def parse_percent(value: object) -> float:
-    """A share (1.0 = 100 %) from '45 %'. ValueError says what to write."""
+    """Parse '45 %' into a share (1.0 = 100 %). ValueError suggests what to write."""
     match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -72,18 +72,18 @@ def parse_percent(value: object) -> float:
 
 
 def _as_percent(value: object) -> str:
-    """What was probably meant: 0.45 is a share, 45 is not."""
+    """Guess the intended percentage: 0.45 is a share, 45 is not."""
     share = isinstance(value, float) and 0 < value < 1
     return f"{value * 100:.6g}" if share and isinstance(value, float) else str(value)
 
 
 def format_percent(share: float) -> str:
-    """'45 %'."""
+    """Format a share as '45 %'."""
     return f"{share * 100:.10g} %"
 
 
 def parse_size(value: object) -> int:
-    """Bytes from a number with a unit (B, KB, KiB, MB, MiB, GB, GiB), rounded down. ValueError says what to write."""
+    """Parse a number with a unit (B, KB, KiB, MB, MiB, GB, GiB) into bytes, rounded down. ValueError suggests a fix."""
     match = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -95,18 +95,18 @@ def parse_size(value: object) -> int:
 
 
 def format_size(size: int) -> str:
-    """The shortest exact way to write ``size``; ``parse_size`` reads it back."""
+    """Format ``size`` in the shortest exact way; ``parse_size`` reads it back."""
     texts = [f"{size // factor} {unit}B" for unit, factor in _BYTES.items() if size % factor == 0 and size >= factor]
     return min(texts, key=len, default=f"{size} B")
 
 
 def _text(pattern: str, low: str, high: str) -> object:
-    """How such a value stands in a file, for JSON Schema, which cannot tell its limits but in words."""
+    """Return the type of the written value for JSON Schema, which can express its limits in words only."""
     return Annotated[str, Field(pattern=f"^{pattern}$", description=f"{low} to {high}")]
 
 
 def size(low: str, high: str) -> Within:
-    """The validator of a size between two others, both allowed."""
+    """Return the validator of a size between two others, both inclusive."""
     lowest, highest = parse_size(low), parse_size(high)
 
     def within(value: object) -> int:
@@ -119,7 +119,7 @@ def size(low: str, high: str) -> Within:
 
 
 def duration(low: str, high: str) -> Within:
-    """The validator of a duration between two others, both allowed."""
+    """Return the validator of a duration between two others, both inclusive."""
     low_ns, high_ns = parse_duration(low), parse_duration(high)
 
     def within(value: object) -> int:
@@ -132,7 +132,7 @@ def duration(low: str, high: str) -> Within:
 
 
 def percent(low: str, high: str) -> Within:
-    """The validator of a percentage between two others, both allowed."""
+    """Return the validator of a percentage between two others, both inclusive."""
     lowest, highest = parse_percent(low), parse_percent(high)
 
     def within(value: object) -> float:

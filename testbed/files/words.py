@@ -1,4 +1,4 @@
-"""Keys of a YAML file whose words are those of a registry, plug-ins included. Pure."""
+"""Keys of a YAML file whose values are names in a registry, plug-ins included. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _READ: Mapping[str, bool] = {"off": False, "no": False, "on": True, "yes": True}
 
 
 class OneOf:
-    """What makes ``str`` such a key, as ``Annotated[str, OneOf(PATTERNS)]``: asked when a file is read.
+    """Annotation that restricts ``str`` to such names, as ``Annotated[str, OneOf(PATTERNS)]``; checked at reading.
 
-    ``first`` are words that may be written beside those of the registry.
-    A word that YAML reads as yes or no, such as ``off``, is known as what was read, too.
+    ``first`` are words that are valid in addition to those of the registry.
+    If YAML reads a word as yes or no, such as ``off``, that boolean is accepted too.
     """
 
     def __init__(self, registry: Mapping[str, object], *first: str) -> None:
@@ -26,17 +26,17 @@ class OneOf:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those that may be written now."""
+        """Words that are valid at present."""
         return (*self._first, *self._registry)
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        """Refuses what ``Literal`` of the words would, with its error."""
+        """Reject what ``Literal`` of the words would reject, with its error."""
         return core_schema.no_info_plain_validator_function(self._checked)
 
     def __get_pydantic_json_schema__(
         self, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """What ``Literal`` of the words would be."""
+        """Return the schema that ``Literal`` of the words would have."""
         return {"enum": [*self.words, *dict.fromkeys(_READ[word] for word in self.words if word in _READ)]}
 
     def _checked(self, value: object) -> str:

@@ -1,9 +1,9 @@
-"""The neighbour table, one for all namespaces of the machine: its limit raised for the life of a lab, and put back.
+"""The neighbour table's limit, shared by all namespaces: raised for the lifetime of a lab, then restored.
 
-The kernel has the limits (gc_thresh2, where it begins to throw entries out, and gc_thresh3, where it takes no more) in
-the machine's own namespace, for root. Several labs may want them raised at once, with their folders in different
-places: so one record for the machine says who does and what they were before. Who ends sets them to what the others
-still need, and the last to what they were.
+The kernel has the limits in the machine's own namespace, writable by root: gc_thresh2, from where it evicts entries,
+and gc_thresh3, from where it refuses more. Several labs in different folders may need them raised at once. So one
+record for the machine stores the holders and the original limits. A holder that ends sets them to what the others
+still need, and the last one restores the originals.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_FILE = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)  # a link, a 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where the kernel has the limits (gc_thresh2, gc_thresh3), and where every hpn here keeps who has them raised."""
+    """Paths of the kernel's limits (gc_thresh2, gc_thresh3), and of the machine's record of their holders."""
 
     limits: tuple[Path, Path]
     record: Path
@@ -45,10 +45,10 @@ _MACHINE = Machine(
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who needs the limits raised: for the life of which process, for how many entries.
+    """A need for raised limits: the process during whose lifetime it holds, and the number of entries.
 
-    ``started``: when that process was, in clock ticks after boot: a process ID may be another's by now. ``labs``: the
-    folder of its user's labs; ``entries`` are those that all labs in there need together.
+    ``started``: start time of that process in clock ticks after boot, because process IDs are reused. ``labs``: the
+    folder of its user's labs; ``entries`` are the sum that all labs in there need.
     """
 
     pid: int
@@ -58,7 +58,7 @@ class Holder:
 
 
 class Files(NamedTuple):
-    """Open files: they serve also where /run and /proc are others, as in a sandbox's warden."""
+    """Open files: they stay valid where /run and /proc are different ones, as in a sandbox's warden."""
 
     record: int
     second: int  # gc_thresh2
@@ -68,7 +68,7 @@ class Files(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The limits as this process had them raised; ``release`` puts them back, from whichever process has ``files``."""
+    """Limits raised by this process; ``release`` restores them, from any process that has ``files``."""
 
     files: Files
     token: str
@@ -76,29 +76,29 @@ class Raised:
     limit: int  # gc_thresh2
 
     def belongs_to(self, pid: int) -> None:
-        """The raise is for the life of that process; until then for that of the one that asked."""
+        """Tie the raise to the lifetime of that process instead of the requesting one's."""
         with _recorded(self.files) as record:
-            started = _started(pid, self.files.processes) or 0  # 0: it is dead already
-            if self.token in record.holders:  # else it was damaged meanwhile, and what they were is lost
+            started = _started(pid, self.files.processes) or 0  # 0: it has ended already
+            if self.token in record.holders:  # else it was damaged meanwhile, and the original limits are lost
                 record.holders[self.token] = replace(self.holder, pid=pid, started=started)
 
     def release(self) -> None:
-        """Put the limits to what the other holders that live need, or to what they were. Idempotent."""
+        """Set the limits to what the other living holders need, or restore the originals. Idempotent."""
         with _recorded(self.files) as record:
             if record.holders.pop(self.token, None) is not None:
                 record.settle()
 
     def close(self) -> None:
-        """Close the files here; whoever else has them can still release."""
+        """Close the files in this process; others that have them can still release."""
         for fd in self.files:
             os.close(fd)
 
 
 def raise_to(entries: int, labs: Path) -> Raised:
-    """Let the table hold ``entries``, what labs in other folders need, and as many again before any is thrown out.
+    """Let the table hold ``entries`` and what labs in other folders need, twice over, before eviction begins.
 
-    ``labs``: the folder of the labs that need them. It never lowers a limit. The undo is on file before the limits are
-    touched. MachineError when this process may not write them, or when others may write the record.
+    ``labs``: the folder of the labs that need them. It never lowers a limit. The undo record is written before the
+    limits are changed. MachineError when this process may not write them, or when other users may write the record.
     """
     try:
         with ExitStack() as opened:
@@ -114,7 +114,7 @@ def _raise(files: Files, entries: int, labs: Path) -> Raised:
     with _recorded(files) as record:
         now = _read(files.second), _read(files.third)
         if not record.holders:
-            record.before = now  # else one died, its warden too, before it put them back
+            record.before = now  # else one ended, its warden too, before it restored them
         token, pid = os.urandom(8).hex(), os.getpid()
         holder = Holder(pid, _started(pid, files.processes) or 0, entries, str(labs))
         record.holders = dict(record.living()) | {token: holder}
@@ -131,9 +131,9 @@ def _raise(files: Files, entries: int, labs: Path) -> Raised:
 
 
 def put_back() -> None:
-    """Undo what was raised for processes that have died together with their wardens; what others need stays.
+    """Undo raises of processes that have ended together with their wardens; the needs of others remain.
 
-    Does nothing where the limits are not this process's to write.
+    Does nothing if this process may not write the limits.
     """
     if not os.path.exists(_MACHINE.record):  # pathlib raises where the folder is another user's
         return
@@ -145,12 +145,12 @@ def put_back() -> None:
 
 
 def may_raise() -> bool:
-    """Whether this process may write the limits: root of the machine, in its own network namespace."""
+    """Return True if this process may write the limits: root of the machine, in its own network namespace."""
     return all(os.access(path, os.W_OK) for path in _MACHINE.limits)
 
 
 def unraised() -> int | None:
-    """gc_thresh2 as it will be when nobody has it raised any more; None: nobody has, or this process may not know."""
+    """Return gc_thresh2 as it will be once all holders release; None: there are none, or access is denied."""
     try:
         record = _open_record(os.O_RDONLY)
     except (OSError, MachineError):
@@ -164,7 +164,7 @@ def unraised() -> int | None:
 
 
 def _open(opened: ExitStack) -> Files:
-    """All of them, for ``opened`` to close. OSError; MachineError as of the record."""
+    """Open all files, for ``opened`` to close. OSError; MachineError as ``_open_record``."""
 
     def kept(fd: int) -> int:
         opened.callback(os.close, fd)
@@ -177,7 +177,7 @@ def _open(opened: ExitStack) -> Files:
 
 
 def _open_record(flags: int) -> int:
-    """The record's descriptor. OSError; MachineError when it is no file, or others may write it or its folder."""
+    """Open the record. OSError; MachineError when it is no file, or others may write it or its folder."""
     place = _MACHINE.record
     with ExitStack() as opened:
         try:
@@ -204,14 +204,14 @@ def _not_ours(place: Path) -> MachineError:
 
 
 class _Record:
-    """What is on file: the limits before the first raise, and who holds them raised."""
+    """The stored record: the limits before the first raise, and the holders."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self.before = (0, 0)
         self.holders: dict[str, Holder] = {}
         with suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            # Empty, or damaged: then nobody is known to hold them. What is behind it is of a longer one, cut short.
+            # Empty or damaged: no holders are known then. Bytes after the JSON remain from an earlier, longer record.
             found, _ = json.JSONDecoder().raw_decode(os.pread(files.record, _LONGEST, 0).decode())
             second, third = (_positive(limit) for limit in found["before"])
             holders = {
@@ -221,18 +221,18 @@ class _Record:
             self.before, self.holders = (second, third), holders
 
     def living(self) -> Iterator[tuple[str, Holder]]:
-        """The holders whose process lives."""
+        """Return the holders whose process is alive."""
         return ((token, held) for token, held in self.holders.items() if _lives(held, self._files.processes))
 
     def settle(self) -> None:
-        """Set the limits to what the holders that live need, or to what they were. OSError."""
+        """Set the limits to what the living holders need, or restore the originals. OSError."""
         self.holders = dict(self.living())
         limit = _limit_for(self.holders.values())
         _write(self._files.second, max(limit, self.before[0]))  # first: it is never above the other
         _write(self._files.third, max(2 * limit, self.before[1]))
 
     def write(self) -> None:
-        """Put it on file."""
+        """Write the record to its file."""
         holders = {token: astuple(held) for token, held in self.holders.items()}
         text = json.dumps({"before": self.before, "holders": holders}).encode()
         os.pwrite(self._files.record, text, 0)
@@ -241,9 +241,9 @@ class _Record:
 
 @contextmanager
 def _recorded(files: Files) -> Iterator[_Record]:
-    """What is on file, locked against every other process; written when the body is through.
+    """Lock the record against every other process and yield it; write it when the body succeeds.
 
-    By a lock of the process: a warden has its descriptors from the one that asked, and flock would not part the two.
+    The lock is a process's: a warden inherits the descriptors of the requester, and flock would not separate the two.
     """
     fcntl.lockf(files.record, fcntl.LOCK_EX)
     try:
@@ -255,7 +255,7 @@ def _recorded(files: Files) -> Iterator[_Record]:
 
 
 def _limit_for(holders: Iterable[Holder]) -> int:
-    """gc_thresh2: twice the entries of each folder's labs, which count one another, and of all folders together."""
+    """Return gc_thresh2: twice the sum over folders. Labs in one folder count each other already."""
     folders: dict[str, int] = {}
     for held in holders:
         folders[held.labs] = max(folders.get(held.labs, 0), held.entries)
@@ -270,7 +270,7 @@ def _lives(held: Holder, processes: int) -> bool:
 
 
 def _started(pid: int, processes: int) -> int | None:
-    """When the process was started, clock ticks after boot (proc(5), field 22 of stat); None when it is dead."""
+    """Return when the process was started, clock ticks after boot (proc(5), field 22 of stat); None when it is dead."""
     try:
         fd = os.open(f"{pid}/stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=processes)
         try:
@@ -283,7 +283,7 @@ def _started(pid: int, processes: int) -> int | None:
 
 
 def _positive(found: object) -> int:
-    """ValueError when it is none that a process ID or a limit can be."""
+    """Check that a number can be a process ID or a limit. ValueError otherwise."""
     if not isinstance(found, int) or not 0 < found <= _LARGEST:
         raise ValueError(found)
     return found

@@ -1,4 +1,4 @@
-"""Network namespaces as open file descriptors: make one, enter it, open a socket in it.
+"""Network namespaces as open file descriptors: create one, enter it, open a socket in it.
 
 One process serves every namespace of a lab: ``setns`` costs about a microsecond, whereas a process per
 namespace costs 10 ms and 3 MB (FACTS traps 5 and 8).
@@ -47,7 +47,7 @@ class NetNs:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Run the body inside the namespace; the calling thread comes back afterwards."""
+        """Run the body inside the namespace; the calling thread returns afterwards."""
         home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             setns(self.fd, CLONE_NEWNET)
@@ -59,13 +59,13 @@ class NetNs:
             os.close(home)
 
     def socket(self, family: int, kind: int, proto: int = 0) -> socket.socket:
-        """Open a socket that belongs to this namespace for good, whatever the thread does later."""
+        """Open a socket that belongs to this namespace permanently, whatever the thread does later."""
         with self.entered():
             return socket.socket(family, kind, proto)
 
 
 def create(name: str) -> NetNs:
-    """Make a new network namespace and return it open; the calling thread stays where it was."""
+    """Create a new network namespace and return it open; the calling thread stays in its own."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         unshare(CLONE_NEWNET)
@@ -78,5 +78,5 @@ def create(name: str) -> NetNs:
 
 
 def current(name: str) -> NetNs:
-    """The namespace the calling thread is in, opened."""
+    """Open the namespace that the calling thread is in."""
     return NetNs(name, os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))

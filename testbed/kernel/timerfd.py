@@ -1,4 +1,4 @@
-"""A periodic tick that an event loop can wait for: timerfd(2), which Python offers only from 3.13 on."""
+"""A periodic tick for event loops: timerfd(2), which Python offers only from 3.13 on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Itimerspec(ctypes.Structure):
 
 
 class Ticker:
-    """Readable at ``first_ns``, ``first_ns + period_ns``, ... on CLOCK_MONOTONIC once started. OSError on failure."""
+    """Timer that is readable at ``first_ns``, ``first_ns + period_ns``, ... on CLOCK_MONOTONIC. OSError on failure."""
 
     def __init__(self) -> None:
         self.fd: int = libc.timerfd_create(_CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
@@ -30,12 +30,12 @@ class Ticker:
             raise OSError(ctypes.get_errno(), "timerfd_create")
 
     def fileno(self) -> int:
-        """The descriptor to watch."""
+        """Return the descriptor to watch."""
         return self.fd
 
     def start(self, first_ns: int, period_ns: int) -> None:
         """Tick from ``first_ns`` on (at once when that has passed)."""
-        first = max(first_ns, 1)  # 0 would switch the timer off
+        first = max(first_ns, 1)  # 0 would disarm the timer
         spec = _Itimerspec(
             _Timespec(period_ns // _NS_PER_S, period_ns % _NS_PER_S),
             _Timespec(first // _NS_PER_S, first % _NS_PER_S),
@@ -44,7 +44,7 @@ class Ticker:
             raise OSError(ctypes.get_errno(), "timerfd_settime")
 
     def take(self) -> int:
-        """How many ticks have passed since the last call (0 when none has)."""
+        """Return the number of ticks since the last call."""
         try:
             return int.from_bytes(os.read(self.fd, 8), "little")
         except BlockingIOError:
@@ -56,7 +56,7 @@ class Ticker:
 
 
 async def until(at_ns: int) -> None:
-    """Wait until a moment on CLOCK_MONOTONIC. In virtual time it is met exactly; asyncio's timers round to 1 ms."""
+    """Wait until a moment on CLOCK_MONOTONIC. It is exact in virtual time; asyncio's timers round to 1 ms."""
     loop, ticker = asyncio.get_running_loop(), Ticker()
     due: asyncio.Future[None] = loop.create_future()
 

@@ -1,1 +1,1 @@
-"""A running fabric: namespaces and veths, daemons, monitors, faults' levers, and the ways in from outside."""
+"""A running fabric: namespaces and veths, daemons, monitors, fault actions, and access from outside."""

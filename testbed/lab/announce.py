@@ -1,9 +1,9 @@
-"""How a host tells its ToRs who it is: an ARP request for its gateway, again and again until every ToR has answered.
+"""Announcement of a host to its ToRs: ARP requests for its gateway, repeated until every ToR has answered.
 
-A ToR that answers has heard, and has learned the host from the request. The host cannot tell ToRs apart, since both
-answer with the one gateway address and MAC, and not every LAG says by which port a frame came: it counts. Answers
-to the kernel's own requests for the gateway count too; those went to every port as well, so a ToR that is missed by
-both within ``_ANSWER_S`` is taken for one that heard, and is told when the kernel next asks.
+A ToR that answers has learned the host from the request. The host cannot distinguish ToRs, since both answer with the
+one gateway address and MAC. Not every LAG reports the ingress port of a frame either. So the host counts answers.
+Answers to the kernel's own requests for the gateway count too; those also went to every port. A ToR that misses both
+within ``_ANSWER_S`` is therefore taken for one that has answered; it learns of the host by the kernel's next request.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _ARP = struct.Struct("!HHBBH6s4s6s4s")
 
 
 class Announcer:
-    """Announces one NIC to the ToRs behind its active ports."""
+    """Announcer of one NIC to the ToRs behind its active ports."""
 
     def __init__(self, nic: Nic, space: NetNs) -> None:
         self._ours, self._gateway = socket.inet_aton(nic.ip), socket.inet_aton(nic.gateway)
         sender = bytes.fromhex(nic.mac.replace(":", ""))
         self._request = _ARP.pack(1, 0x0800, 6, 4, _REQUEST, sender, self._ours, bytes(6), self._gateway)
-        # What a bond received comes with the member port's name, what the nft datapath received with the LAG's.
+        # A bond delivers frames with the member port's name, the nft datapath with the LAG's.
         names = (nic.lag, *(link.lower.name for link in nic.links))
         self._sockets = [PacketSocket(space, name, _ETHERTYPE_ARP, on_frame=self._heard) for name in names]
         self._retry = Retry(self._announce)
@@ -40,7 +40,7 @@ class Announcer:
         self._asked_ns = 0
 
     def carry(self, ports: int, *, grown: bool) -> None:
-        """So many ports are active now; when one was added, announce until that many answers come."""
+        """Set the number of active ports; when one was added, announce until that many answers arrive."""
         self._ports = ports
         if not ports:
             self._retry.stop()
@@ -50,7 +50,7 @@ class Announcer:
             self._announce()
 
     def close(self) -> None:
-        """Announce no more."""
+        """Stop announcing and close the sockets."""
         self._retry.stop()
         for each in self._sockets:
             each.close()

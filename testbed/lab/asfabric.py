@@ -1,7 +1,8 @@
-"""What a healthy lab must be, by the Fabric alone, held against what kernels and partners say: absolutely, not before
-with after, so that what was wrong from the start is seen too.
+"""Expected state of a healthy lab, from the Fabric alone, compared with kernels and LACP partners.
 
-Changes when the fabric decides something more that a lab could get wrong without anybody noticing.
+The comparison is absolute instead of before against after, so that it also detects errors from the start.
+
+Changes when the fabric defines another property that a lab could silently get wrong.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ _PRIORITY = 65535  # of a system, the standard's default
 
 
 def deviations(lab: Lab) -> tuple[str, ...]:
-    """What is not as the fabric decides, one line each; empty in a healthy lab."""
+    """Return the deviations of a lab from its fabric, one line each; empty in a healthy lab."""
     wanted, found = expected(lab.fabric, DATAPATHS[lab.datapath], lab.marking), actual(lab)
     wrong = (f"{key}: is {found[key]}, should be {value}" for key, value in wanted.items() if found[key] != value)
     return (*contradictions(lab.fabric), *wrong)
 
 
 def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -> State:
-    """A healthy lab on ``datapath``: partner of each LACP port, rate of each port, ECMP seed of each switch; pure.
+    """Return a healthy lab's state on ``datapath``: LACP partner and rate by port, ECMP seed by switch; pure.
 
-    Where LAGs steer by destination, nothing is steered.
+    If LAGs can steer by destination, none is steered.
 
-    Each port serves control frames first. Where switches mark by their queues, each of their ports has such a one;
-    where a second class has a queue, two.
-    Linux bonding counts its ports and makes its key by itself: of such a host only the system is known.
+    Each port serves control frames first. If switches mark by their queues, each of their ports has such a queue; with
+    a second traffic class, two. Linux bonding numbers its ports and creates its key by itself: of such a host only the
+    system is known.
     """
     found: State = {}
     for link in fabric.links:
@@ -61,12 +62,12 @@ def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = Non
 
 
 def contradictions(fabric: Fabric) -> tuple[str, ...]:
-    """Where the fabric itself is not what HPN asks for: port IDs beyond each ToR's offset, a seed per switch. Pure."""
+    """Return where the fabric itself violates HPN's rules: port IDs beyond each ToR's offset, unique seeds. Pure."""
     return (*_port_ids(fabric), *_seeds(fabric))
 
 
 def actual(lab: Lab) -> State:
-    """The same things as the kernel of each node and the LACPDUs of each partner have them."""
+    """Return the same properties as the kernel of each node and the LACPDUs of each partner report them."""
     found: State = dict(_partners(lab))
     for nic in lab.nics.values():
         if nic.steering is not None:
@@ -75,7 +76,7 @@ def actual(lab: Lab) -> State:
     for node in lab.fabric.nodes:
         found |= _rates(lab, node)
         if node.is_switch:
-            # A kernel without the setting has said so when it was wired, and the manifest says it.
+            # A kernel without the setting is noted during wiring and in the manifest.
             seed = str(node.ecmp_seed) if _SEED in absent else _sysctl(lab.wiring.namespaces[node.name], _SEED)
             found[f"ECMP seed of {node.name}"] = seed
     return found
@@ -109,7 +110,7 @@ def _system_of(partner: PortInfo | None) -> str:
 
 
 def _rates(lab: Lab, node: Node) -> State:
-    """Of every port of a node: what its token bucket lets through, and what stands behind it (netem, HTB, RED)."""
+    """Return the token bucket rate of every port of a node, and the qdiscs behind it (netem, HTB, RED)."""
     ports = {link.end_at(node.name).ifindex: link.end_at(node.name) for link in lab.fabric.links_of(node.name)}
     queues = lab.requests(node.name).queues()
     rates = {bucket.ifindex: bucket.rate_bps for bucket in queues.buckets if bucket.ifindex in ports}

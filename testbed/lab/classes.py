@@ -1,4 +1,4 @@
-"""Whether this kernel can give control frames, and a second class of data, a queue of their own at a port."""
+"""Check that this kernel supports separate queues for control frames and a second data class at a port."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANY_BYTES = 65536
 
 
 def check() -> None:
-    """MachineError, naming the way out, when the kernel cannot. Needs the right to make network namespaces."""
+    """Raise MachineError, with a remedy, if it does not. Needs the right to create network namespaces."""
     probe = ns.create("class-probe")
     link = Netlink(probe)
     try:

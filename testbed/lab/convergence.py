@@ -1,8 +1,7 @@
-"""When a lab is converged: LACP carries every port, every BGP session is up, every host route is everywhere, and no
-LAG steers around a port.
+"""Convergence of a lab: LACP on every port, every BGP session, every host route everywhere, and no steering.
 
-The last comes later than the routes: a ToR gathers what it has to tell its hosts, and path control holds for a while
-what keeps flapping. In a lab whose planes all reach every NIC, nothing is left steered.
+Steering ends later than the routes arrive: a ToR batches its notices to hosts, and path control holds flapping
+destinations for a while. In a lab whose planes all reach every NIC, nothing remains steered.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from hpn.testbed.lag.steering import Steering
 
 CONVERGE_S = 60.0
 PROGRESS_S = 20.0
-"""A lab that is not converged after CONVERGE_S goes on while it has got closer within so long: the machine is slow."""
+"""A slow lab may exceed CONVERGE_S as long as it makes progress within every such window."""
 RELEASED_S = 1.0
-"""After a hold has ended, until what it kept from home is there: path control's own refresh."""
+"""Time after a hold until the held destinations have reverted: path control's own refresh."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One thing that does not stand yet. ``kind`` is 'lacp', 'bgp', 'route' or 'path'.
+    """One missing condition of convergence. ``kind`` is 'lacp', 'bgp', 'route' or 'path'.
 
-    ``held_until_ns``: it is kept from standing until then, on purpose; 0 when it is not.
+    ``held_until_ns``: end of a hold that delays it on purpose; 0 without one.
     """
 
     kind: str
@@ -44,24 +43,24 @@ class Gap:
 
 
 class Converging(Protocol):
-    """What can be waited for until it stands."""
+    """Something that can be waited for until it has converged."""
 
     @property
     def stands(self) -> bool:
-        """Whether nothing is missing."""
+        """True if nothing is missing."""
 
     def missing(self) -> list[Gap]:
-        """What is."""
+        """Return the missing conditions."""
 
     async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
-        """Look at ``condition`` after every event until it holds. TimeoutError when it does not in time."""
+        """Evaluate ``condition`` after every event until it holds. TimeoutError when it does not in time."""
 
 
 async def until_converged(lab: Converging, timeout_s: float | None = None) -> None:
-    """Wait until it stands. MachineError saying what did not, and why, otherwise.
+    """Wait until convergence. MachineError, listing what is missing and why, otherwise.
 
-    Without ``timeout_s`` a lab has CONVERGE_S, and longer while every PROGRESS_S fewer parts are missing than ever.
-    Either way it has, once, until the holds that are in force have ended.
+    Without ``timeout_s`` a lab has CONVERGE_S, and longer while the number of missing conditions reaches a new minimum
+    in every PROGRESS_S. In both cases the time is extended, once, until the holds in force have ended.
     """
     waited_s, fewest, holds_waited = 0.0, math.inf, False
     window_s = CONVERGE_S - PROGRESS_S if timeout_s is None else timeout_s
@@ -90,27 +89,27 @@ def _not_converged(missing: list[Gap], timeout_s: float) -> str:
 
 
 _Check = Callable[[], Gap | None]
-"""Looks whether one thing stands; what is missing otherwise."""
+"""Check of one condition; returns what is missing, or None."""
 
 
 class Checks:
-    """Things that all have to stand.
+    """Conditions that must all hold.
 
-    A lab that comes up is asked after every event: from one question to the next only what was missing last is looked
-    at again, until it stands, and of a switch's routes only those that changed.
+    A lab that starts evaluates them after every event. Each evaluation first repeats the check that failed last, until
+    it passes, and examines only those routes of a switch that changed.
     """
 
     def __init__(self, checks: Iterable[_Check]) -> None:
         self._checks = tuple(checks)
-        self._at = 0  # the check that found something missing last
+        self._at = 0  # index of the check that failed last
 
     def gaps(self) -> Iterator[Gap]:
-        """Everything that is missing, hosts first; each is looked for when it is asked for."""
+        """Yield everything that is missing, hosts first; each check runs on demand."""
         return (gap for check in self._checks if (gap := check()) is not None)
 
     @property
     def stand(self) -> bool:
-        """Whether nothing is missing: every check in one go, the one that failed last first."""
+        """True if nothing is missing; runs the checks in a circle, starting with the one that failed last."""
         for _ in self._checks:
             if self._checks[self._at]() is not None:
                 return False
@@ -120,8 +119,9 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """What has to stand in one lab: ``everything``; ``heard``, what BGP needs to tell all; ``above``, with the routes
-    above the ToRs.
+    """Conditions of one lab: ``everything``; ``heard``, LACP and BGP sessions, so that BGP can announce all hosts.
+
+    ``above`` also includes the routes above the ToRs.
     """
 
     everything: Checks
@@ -130,7 +130,7 @@ class Convergence:
 
     @classmethod
     def of(cls, grips: Grips, expected: Mapping[str, Mapping[str, int]]) -> Convergence:
-        """That of a lab whose switches are to have the ``expected`` routes."""
+        """Return the conditions of a lab whose switches must have the ``expected`` routes."""
         heard = [*_links(grips), *_sessions(grips)]
         routes = dict(zip(expected, _all_routes(grips, expected), strict=True))
         above = [check for name, check in routes.items() if name not in grips.tors]
@@ -140,30 +140,30 @@ class Convergence:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a lab, to be waited for (``Converging``)."""
+    """A subset of a lab's conditions that can be waited for (``Converging``)."""
 
     checks: Checks
     wait: Callable[[Callable[[], bool], float], Awaitable[None]]
 
     @property
     def stands(self) -> bool:
-        """Whether nothing of it is missing."""
+        """True if none of its conditions is missing."""
         return self.checks.stand
 
     def missing(self) -> list[Gap]:
-        """What is."""
+        """Return the missing conditions."""
         return list(self.checks.gaps())
 
     async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
-        """As the lab waits."""
+        """Wait for ``condition`` as the lab does."""
         await self.wait(condition, timeout_s)
 
 
 def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
-    """Per switch of a healthy lab: hosts ('a.b.c.d/32') and NIC subnets it has a route to, and how many next hops.
+    """Return a healthy lab's next hop counts: by switch, for hosts ('a.b.c.d/32') and NIC subnets.
 
     BGP picks shortest paths and ECMP keeps all of them, so the next hops are the links to neighbours one step nearer.
-    Nothing is expected where no path leads, as between the rails of a rail-only fabric.
+    Destinations without a path are left out, as between the rails of a rail-only fabric.
     """
     neighbours: dict[str, list[str]] = {node.name: [] for node in fabric.switches}
     for link in fabric.links:
@@ -185,7 +185,7 @@ def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
 
 
 def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:
-    """Per Core with preset ports of a healthy lab: (table, host route) to the interface it leaves by."""
+    """Return a healthy lab's preset routes per Core: (table, host route) to egress interface."""
     return {
         node.name: {
             (table.number, f"{nic.ip}/32"): table.egress[fabric.node(nic.host).pod].ifindex
@@ -198,7 +198,7 @@ def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:
 
 
 def _next_hops(neighbours: dict[str, list[str]], origins: frozenset[str]) -> dict[str, int]:
-    """For every switch that can reach ``origins``: links to neighbours one step nearer (0 at an origin)."""
+    """Return for every switch that can reach ``origins`` the links to neighbours one step nearer (0 at an origin)."""
     distance = dict.fromkeys(origins, 0)
     edge = list(origins)
     while edge:
@@ -234,7 +234,7 @@ def _lacp(lab: Grips, nic: HostNic, index: int) -> Gap | None:
 
 
 def _host_route(lab: Grips, nic: HostNic, index: int) -> Gap | None:
-    """A port that both ends use leads to its NIC: the ToR has learned it there."""
+    """Check that the ToR has learned the NIC at a port that both ends use."""
     link, prefix = nic.nic.links[index], f"{nic.nic.ip}/32"
     tor = link.upper.node
     if index not in nic.active or not lab.tors[tor].collecting(link.upper.name):
@@ -264,7 +264,7 @@ def _all_routes(lab: Grips, expected: Mapping[str, Mapping[str, int]]) -> Iterat
 
 
 class _Routes:
-    """Which of the routes that a switch should have are incomplete."""
+    """Check of a switch's expected routes; it tracks the incomplete ones."""
 
     def __init__(self, watcher: Watcher, switch: str, wanted: Mapping[str, int]) -> None:
         self._watcher = watcher
@@ -299,14 +299,14 @@ def _preset(watcher: Watcher, core: str, by_table: Mapping[tuple[int, str], int]
 
 
 def steering_checks(lab: Grips) -> Iterator[_Check]:
-    """That no NIC's LAG steers, of those that can."""
+    """Yield checks that no NIC's LAG steers, for those that can."""
     for nic in lab.nics.values():
         if nic.steering is not None:
             yield partial(_steered, nic, nic.steering)
 
 
 def _steered(nic: HostNic, steering: Steering) -> Gap | None:
-    """Where every switch has every route nothing needs to be steered: a ToR has yet to say so, or a hold to end."""
+    """Check that a LAG does not steer. With complete routes, only a late ToR notice or a hold keeps it steering."""
     if not steering.steered:
         return None
     (start, ip), end = min(steering.steered.items())

@@ -1,6 +1,6 @@
-"""What of a running lab can be taken hold of: the few parts that break it, mend it and tell whether it stands.
+"""Parts of a running lab that are needed to break it, repair it and check convergence.
 
-Changes when one of them has to reach a part that none of them reached before.
+Changes when one of these tasks needs another part.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hpn.testbed.routing.bgp import BgpDaemon
 
 
 class Requests:
-    """The netlink request socket of each node, opened when it is first asked for and kept open."""
+    """Netlink request socket of each node, opened on first use and kept open."""
 
     def __init__(self, spaces: Mapping[str, NetNs]) -> None:
         self._spaces = spaces
         self._opened: dict[str, Netlink] = {}
 
     def __call__(self, node: str) -> Netlink:
-        """That of a node."""
+        """Return the socket of a node."""
         if node not in self._opened:
             self._opened[node] = Netlink(self._spaces[node])
         return self._opened[node]

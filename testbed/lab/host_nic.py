@@ -1,8 +1,8 @@
-"""One NIC of a running host: what follows from its LAG's decisions, namely announcements and path control.
+"""One NIC of a running host: it acts on its LAG's decisions by announcements and path control.
 
-The LAG decides which member ports carry traffic; whenever that set grows the host says who it is (``announce``),
+The LAG decides which member ports carry traffic. Whenever that set grows the host announces itself (``announce``),
 because a ToR forgets hosts behind a port without carrier. Linux bonding does the same since 6.17 (peer notification
-on recovery in 802.3ad mode), without asking whether anybody heard.
+on recovery in 802.3ad mode), without checking for an answer.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from hpn.testbed.routing.pathcontrol.policies import HostPlace, HostPolicy
 
 @dataclass(frozen=True, slots=True)
 class _Control:
-    """Path control of a NIC: what decides, and what carries it out."""
+    """Path control of a NIC: the policy, and its input and output."""
 
     agent: HostPolicy
     io: AgentIo
 
 
 class HostNic:
-    """One NIC, its LAG of ``kind``; ``on_move`` is told to move a connection."""
+    """One NIC with a LAG of ``kind``; ``on_move`` is called to move a connection."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class HostNic:
             self._control = _Control(agent, io)
 
     def start(self) -> None:
-        """Start path control and the LAG; no port carries anything yet."""
+        """Start path control and the LAG; no port carries traffic yet."""
         if self.steering is not None:
             self.steering.setup()
         if self._control is not None:
@@ -79,7 +79,7 @@ class HostNic:
         self._lag.start()
 
     def close(self) -> None:
-        """Fall silent and close the sockets; the interfaces stay as they are."""
+        """Stop all protocols and close the sockets; the interfaces stay as they are."""
         self._lag.close()
         self.announcer.close()
         if self._control is not None:
@@ -88,31 +88,31 @@ class HostNic:
             self.steering.close()
 
     def connect(self, connections: Iterable[Connection]) -> None:
-        """Put queue pairs under path control (nothing happens where it is turned off)."""
+        """Put queue pairs under path control; no-op if it is disabled."""
         if self._control is not None:
             self._control.io.perform(self._control.agent.add(connections, now_ns()))
 
     def disconnect(self, connections: Iterable[int]) -> None:
-        """Queue pairs that are done."""
+        """Remove finished queue pairs from path control."""
         if self._control is not None:
             self._control.agent.remove(connections)
 
     def carrier(self, port: str, up: bool) -> None:
-        """The link monitor saw this member port's carrier."""
+        """Handle a carrier change of a member port, as the link monitor reported it."""
         self._lag.carrier(port, up)
 
     def on_messages(self, messages: Iterable[Message]) -> None:
-        """What the host's link monitor read."""
+        """Handle messages of the host's link monitor."""
         if any(isinstance(message, LinkEvent) and message.ifindex in self._ifindexes for message in messages):
             self._lag.look()
 
     @property
     def held_until_ns(self) -> int:
-        """Until when path control holds a destination that flapped away from its port; 0 when it never did."""
+        """Time until which path control holds a flapping destination away from its port; 0 if it never flapped."""
         return 0 if self._control is None else self._control.io.held_until_ns
 
     def look(self) -> None:
-        """Have the LAG asked now which ports it uses: the monitor lost messages, or a decision is due."""
+        """Read the LAG's active ports now: the monitor lost messages, or a decision is due."""
         self._lag.look()
 
     @property
@@ -121,18 +121,18 @@ class HostNic:
         return tuple(self._ports.index(port) for port in self._active)
 
     def port_for(self, dst_ip: str, sport: int, dport: int, proto: int = UDP) -> int | None:
-        """Index of the port that such a packet leaves by; None while no port is active. ``look`` for what is so now."""
+        """Return the index of a packet's egress port; None while none is active. Call ``look`` first if in doubt."""
         if not self._active:
             return None
         chosen = self._lag.port_for(self.nic.ip, dst_ip, sport, dport, proto, self._active)
         return self._ports.index(chosen if self.steering is None else self.steering.port_for(chosen, dst_ip))
 
     def status(self) -> tuple[PortStatus, ...]:
-        """LACP of each port."""
+        """Return the LACP state of each port."""
         return self._lag.status()
 
     def driver_text(self) -> str:
-        """What the driver of its LAG says (/proc/net/bonding), evidence for a run folder; '' where there is none."""
+        """Return the LAG driver's status text (/proc/net/bonding), evidence for a run folder; '' without a driver."""
         return self._lag.driver_text()
 
     def _set_active(self, ports: tuple[str, ...], stamped: Mapping[str, float]) -> None:
@@ -148,5 +148,5 @@ class HostNic:
         self.announcer.carry(len(ports), grown=grown)
 
     def port_among(self, sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:
-        """The port that the LAG chooses for such a packet while these are active, before anything is steered."""
+        """Return the LAG's port for such a packet while these are active, before any steering."""
         return self._lag.port_for(self.nic.ip, dst_ip, sport, dport, UDP, active)

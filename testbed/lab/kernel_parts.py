@@ -1,7 +1,7 @@
-"""What a lab needs of this kernel, each found out by trying it in a throw-away namespace.
+"""Kernel features that a lab needs, each tested in a throw-away namespace.
 
-Changes when labs need another part of the kernel. ``Lab.start`` and ``preflight.refusals`` ask here, so both say the
-same.
+Changes when labs need another kernel feature. ``Lab.start`` and ``preflight.refusals`` both call this, so their
+results agree.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from hpn.testbed.lag.steering import check as check_steering
 
 
 class KernelParts(NamedTuple):
-    """What the lab uses where several would do; ``marking`` None: its ports mark nothing."""
+    """Choice among alternatives that the lab uses; ``marking`` None: its ports do not mark."""
 
     lag: LagKind
     marking: MarkerKind | None
 
 
 def kernel_parts(spec: FabricSpec) -> KernelParts:
-    """What a lab of this topology uses. MachineError, naming the way out, when this kernel lacks something.
+    """Return the features that a lab of this topology uses. MachineError, with a remedy, when this kernel lacks one.
 
-    Needs the right to make network namespaces.
+    Needs the right to create network namespaces.
     """
     lag, marking = choose(spec.lag), choose_marker(spec.ecn)
     check_classes()

@@ -1,6 +1,6 @@
-"""A running fabric: everything started, watched and joined together, and what breaks it.
+"""A running fabric: all parts started, monitored and connected, and its fault actions.
 
-Belongs to one asyncio loop in the first process of a sandbox. Who is told what is ``testbed.lab.reactions``.
+Belongs to one asyncio loop in the first process of a sandbox. ``testbed.lab.reactions`` routes events between parts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from hpn.testbed.routing.trace import Path as FlowPath
 
 @dataclass(frozen=True, eq=False)
 class Lab:
-    """One lab. ``start`` makes it, ``converged`` waits until it stands; it ends with its process."""
+    """One lab. ``start`` creates it, ``converged`` waits for convergence; it ends with its process."""
 
     fabric: Fabric
     datapath: str
@@ -67,13 +67,13 @@ class Lab:
 
     @classmethod
     def start(cls, fabric: Fabric, sink: EventSink, *, in_order: bool = False) -> Lab:
-        """Wire the fabric and start every daemon; ``sink`` hears of every event from the first on.
+        """Wire the fabric and start every daemon; ``sink`` receives every event from the first on.
 
-        ``in_order``: for what goes back for a packet that was overtaken (``testbed.lab.inorder``).
+        ``in_order``: keep packets in order, for protocols that go back N (``testbed.lab.inorder``).
 
-        MachineError, naming the way out, when the machine refuses; what stood by then is closed.
+        MachineError, with a remedy, when the machine refuses; everything started so far is closed.
         """
-        nft_slot()  # while there are low descriptors
+        nft_slot()  # while low descriptors are free
         kind, marking = kernel_parts(fabric.spec)
         routes = expected_routes(fabric)
         held = Held(held=is_large(routes))
@@ -124,21 +124,21 @@ class Lab:
             )
 
     def close(self) -> None:
-        """Let go of what the kernel is slow to take back; everything else goes with the process."""
+        """Release the resources that the kernel is slow to free; everything else goes with the process."""
         self._closing.close()
 
     def emit(self, event: Event) -> None:
-        """Put an event on the timeline and wake whoever waits for the lab's state."""
+        """Put an event on the timeline and wake all waiters for the lab's state."""
         self._timeline.emit(event)
 
     def subscribe(self, sink: EventSink) -> Callable[[], None]:
-        """Hear of every event from now on; call the result to stop."""
+        """Receive every event from now on; call the result to unsubscribe."""
         return self._timeline.subscribe(sink)
 
     async def converged(self, timeout_s: float | None = None) -> None:
-        """Wait until LACP, BGP and host routes all stand. MachineError saying what did not, and why, otherwise.
+        """Wait until LACP, BGP and host routes have converged. MachineError, listing what is missing, otherwise.
 
-        Without ``timeout_s`` a slow machine has as long as it gets closer (``testbed.lab.convergence``).
+        Without ``timeout_s`` a slow machine has as long as it makes progress (``testbed.lab.convergence``).
         """
         if self._held.held:
             tors = [self.bgp[name] for name in self.tors]
@@ -149,28 +149,28 @@ class Lab:
         await until_converged(self, timeout_s)
 
     async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
-        """Look at ``condition`` after every event of the lab until it holds.
+        """Evaluate ``condition`` after every event of the lab until it holds.
 
         TimeoutError when it does not in time, MachineError when a daemon is lost.
         """
         await self._timeline.wait_for(condition, timeout_s, lambda: self.lost)
 
     def missing(self) -> list[Gap]:
-        """What keeps the lab from being converged; empty when it is."""
+        """Return the conditions that keep the lab from being converged; empty when it is."""
         return list(self._convergence.everything.gaps())
 
     @property
     def stands(self) -> bool:
-        """Whether the lab is converged; asked after every event, it looks no further than the first gap."""
+        """True if the lab is converged; evaluated after every event, it stops at the first gap."""
         return self._convergence.everything.stand
 
     @property
     def lost(self) -> str | None:
-        """Which daemon died though nobody here had asked for that, and how."""
+        """Description of a daemon that died unexpectedly; None if all are alive."""
         return next((part.trouble for part in self._daemons if part.trouble is not None), None)
 
     def path(self, flow: Flow) -> FlowPath:
-        """The exact path of a UDP flow at this moment. InputError for a NIC that does not exist."""
+        """Return the exact current path of a UDP flow. InputError for a NIC that does not exist."""
         src, dst = self.fabric.nic(flow.src_nic), self.fabric.nic(flow.dst_nic)
         self.nics[src.name].look()
         port = self.nics[src.name].port_for(dst.ip, flow.sport, flow.dport)
@@ -178,17 +178,17 @@ class Lab:
 
     @property
     def marks(self) -> Callable[[str], PhantomMarks] | None:
-        """What tells a switch's marks, by its name, where it is not a queue that marks; None: none does otherwise."""
+        """Reader of a switch's marks by switch name, if a phantom queue marks; None otherwise."""
         counts = None if self.marking is None else self.marking.counts
         return None if counts is None else lambda node: counts(self.wiring.namespaces[node])
 
     def link_up(self, link: str) -> bool:
-        """Whether both ends of a link have carrier."""
+        """Return True if both ends of a link have carrier."""
         found = self.fabric.link(link)
         return all(self.watcher.carrier(end.node, end.ifindex) for end in (found.lower, found.upper))
 
     def child_pids(self) -> set[int]:
-        """Processes that this one must wait for itself."""
+        """Return child processes whose owners wait for them."""
         return {pid for part in self._daemons for pid in part.pids}
 
     @property
@@ -199,7 +199,7 @@ class Lab:
 def _lacp(spaces: list[NetNs], emit: EventSink, *, apart: bool) -> Speakers:
     if not apart:
         return HERE
-    from hpn.testbed.lag.apart.speakers import Apart  # other labs do without
+    from hpn.testbed.lag.apart.speakers import Apart  # only large labs need it
 
     return Apart(spaces, emit)
 
@@ -232,7 +232,7 @@ def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon]
 
 
 def _closing(grips: Grips, stacks: Stacks) -> ExitStack:
-    """What lets go of all that stands by then; the last comes first."""
+    """Return the stack of callbacks that release all parts; it runs in reverse order."""
     closing = ExitStack()
     closing.callback(finish_closing)
     closing.callback(grips.lacp.close)

@@ -1,4 +1,4 @@
-"""Why a port carries nothing, read off its LACP: what ``hpn inspect lacp`` and an ``up`` that fails say of it. Pure."""
+"""Reasons for an idle port, derived from LACP: shown by ``hpn inspect lacp`` and a failing ``up``. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hpn.testbed.lag.states import Mux, Rx, Selected
 
 
 def why_idle(fabric: Fabric, port: PortStatus, system: Sequence[PortStatus], condition: str = "") -> str:
-    """One clause, '' when the port distributes. ``system`` is every port of the same LAG, ``condition`` the ToR's."""
+    """Explain in one clause, '' if the port distributes. ``system``: the LAG's ports, ``condition``: the ToR's."""
     if port.mux is Mux.COLLECTING_DISTRIBUTING:
         return ""
     if not port.enabled:
@@ -40,6 +40,6 @@ def _refused(fabric: Fabric, port: PortStatus, system: Sequence[PortStatus], con
 
 
 def _who(fabric: Fabric, partner: PortInfo) -> str:
-    """The ToR port that gives itself out so; a NIC, or one unknown, by its system ID."""
+    """Return the ToR port with this LACP identity; for a NIC or an unknown port, its system ID."""
     port = fabric.tor_port_by_lacp.get((partner.system, partner.key, partner.port))
     return partner.system if port is None else port.label

@@ -1,9 +1,9 @@
-"""What marks packets at a switch's ports (ECN): the markers a topology may name, found out and put in place.
+"""ECN markers for a switch's ports: those that a topology may name, their kernel probes and their set-up.
 
-``red`` looks at the very queue that packets wait in. ``nft`` is a phantom queue: a counter that drains at the port's
-rate, in packets of the full size, and marks what finds more than ``kmin_bytes`` in it; it sees neither ``kmax_bytes``
-nor ``pmax``, and no figure about queues can rest on it; what it marks is counted, port by port. nftables' limits by
-bytes mark nothing at all (FACTS 13).
+``red`` works on the actual queue of the port. ``nft`` is a phantom queue: a counter that drains at the port's rate, in
+packets of the full size, and marks packets that exceed ``kmin_bytes``. It ignores ``kmax_bytes`` and ``pmax``, so no
+figure about queues may rely on it. Its marks are counted per port. nftables' limits by bytes mark nothing at all
+(FACTS 13).
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ _TABLE, _PORT = "hpn_ecn", "port"
 
 @dataclass(frozen=True, slots=True)
 class MarkerKind:
-    """One way to mark: ``queue`` makes what stands inside a port's token bucket (ifindex, marker, limit in bytes, what
-    it is put under), ``rules`` the nftables rules of a switch, ``counts`` what they have marked, by ifindex (a queue
-    counts by itself). ``problem``, in a throw-away namespace: why this kernel has none.
+    """A marking method: either a ``queue`` or nftables ``rules``.
+
+    ``queue`` returns the queue inside a port's token bucket (ifindex, marker, limit in bytes, parent). ``rules``
+    returns a switch's nftables rules, and ``counts`` reads their marks by ifindex (a queue counts by itself).
+    ``problem``, called in a throw-away namespace, returns why this kernel does not support it.
     """
 
     name: str
@@ -43,13 +45,13 @@ class MarkerKind:
 
 
 class PhantomMarks:
-    """What the phantom queues of a switch have marked. OSError when the kernel does not tell."""
+    """Mark counters of a switch's phantom queues. OSError when the kernel refuses to report them."""
 
     def __init__(self, space: NetNs) -> None:
         self._counters = NftCounters(space, _TABLE)
 
     def read(self) -> Mapping[int, int]:
-        """Packets marked since the lab was wired, by ifindex; those that then found no room in the queue among them."""
+        """Return packets marked since the lab was wired, by ifindex, including those that the queue then dropped."""
         return {int(name.removeprefix(_PORT)): packets for name, packets in self._counters.packets().items()}
 
     def close(self) -> None:
@@ -88,7 +90,7 @@ def _no_egress(space: NetNs) -> str | None:
 
 
 def _phantom_queues(fabric: Fabric, node: Node, marker: Marker) -> str:
-    """A chain for each port of a switch."""
+    """Return a chain for each port of a switch."""
     frame = frame_bytes(fabric.spec)
     chains = []
     for link in fabric.links_of(node.name):
@@ -99,7 +101,7 @@ def _phantom_queues(fabric: Fabric, node: Node, marker: Marker) -> str:
 
 
 def _chain(ifindex: int, device: str, packets_per_s: int, burst: int) -> str:
-    """The phantom queue of a port, and a counter of the same name for what it marks."""
+    """Return the phantom queue of a port, and a counter of the same name for its marks."""
     name = f"{_PORT}{ifindex}"
     hook = f'type filter hook egress device "{device}" priority 0; policy accept'
     limit = f"limit rate over {max(packets_per_s, 1)}/second burst {burst} packets"
@@ -121,9 +123,9 @@ MARKERS: Registry[MarkerKind] = Registry(
 
 
 def choose(wanted: EcnSpec | None) -> MarkerKind | None:
-    """The marker of a lab: the wanted one, or for 'auto' the first that this kernel has; None: nothing is to be marked.
+    """Return the marker of a lab: the requested one, or for 'auto' the first available; None without marking.
 
-    MachineError, naming the way out, when it cannot be had. Needs the right to make network namespaces.
+    MachineError, with a remedy, when it is not available. Needs the right to create network namespaces.
     """
     if wanted is None:
         return None
@@ -141,5 +143,5 @@ def choose(wanted: EcnSpec | None) -> MarkerKind | None:
 
 
 def stands_in(chosen: MarkerKind | None, wanted: EcnSpec | None) -> bool:
-    """Whether a marker that sees no queue took the place of one that does, because this kernel has none. Pure."""
+    """Return True if a phantom queue replaces a queue-based marker that this kernel lacks. Pure."""
     return chosen is not None and chosen.queue is None and wanted is not None and wanted.marker == "auto"

@@ -1,7 +1,7 @@
-"""What reacts to what in a running lab is decided here and nowhere else.
+"""Event routing in a running lab: the only place that decides which part reacts to which event.
 
-Kernel messages go to the ToRs' and hosts' daemons, BGP sessions to the ToR that waits for them, moves of queue pairs
-to the traffic, all of it to the timeline.
+Kernel messages go to the ToRs' and hosts' daemons, and BGP session changes to the ToR that waits for them. Moves of
+queue pairs go to the traffic, and all events to the timeline.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hpn.testbed.routing.pathcontrol.actions import Move
 
 
 class Reactions:
-    """Tells the NICs and ToRs of one lab, which may still be starting: ``nics`` and ``tors`` are those there are."""
+    """Dispatcher to the NICs and ToRs of one lab, which may still be starting: both mappings fill up meanwhile."""
 
     def __init__(
         self, fabric: Fabric, timeline: Timeline, nics: Mapping[str, HostNic], tors: Mapping[str, Tor]
@@ -33,17 +33,17 @@ class Reactions:
 
     @property
     def listeners(self) -> Listeners:
-        """What the kernel's monitors are to call."""
+        """Callbacks for the kernel monitors."""
         return Listeners(self._on_messages, self._on_link, self._on_route, self._on_resync)
 
     def on_daemon(self, event: Event) -> None:
-        """A BGP daemon, or a session of its, came up or went down."""
+        """Handle a BGP daemon or session that came up or went down."""
         self._timeline.emit(event)
         if event.node in self._tors:
             self._tors[event.node].on_session(event)
 
     def on_move(self, move: Move) -> None:
-        """Path control moves a queue pair."""
+        """Forward path control's move of a queue pair."""
         for listener in self.move_listeners:
             listener(move)
 

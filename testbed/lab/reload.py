@@ -1,8 +1,8 @@
-"""A ToR that has booted stays out of its hosts' LAGs until it has routes for what they would send it.
+"""Reload delay: a booted ToR stays out of its hosts' LAGs until it has routes for their traffic.
 
-Vendors let the ports of a switch that reloads wait for a fixed time (MLAG's reload delay, 300 s is usual); here the
-wait ends as soon as BGP has delivered, and that time is its limit. Carrier is there meanwhile and LACP is spoken, out
-of Synchronization, so that the partners have met when the wait ends.
+Vendors delay the ports of a switch that reloads for a fixed time (MLAG's reload delay, 300 s is usual). Here the wait
+ends as soon as BGP has delivered, and that time is its limit. Meanwhile ports have carrier and LACP runs, out of
+Synchronization, so that the partners know each other when the wait ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Reload:
     """The wait of one ToR on the running event loop; ``release`` is called once, unless ``stop`` comes first."""
 
     def __init__(self, fabric: Fabric, node: Node, sink: EventSink, release: Callable[[], None]) -> None:
-        """It begins now, with the ToR's uplinks dark."""
+        """Start the wait, with the ToR's uplinks down."""
         uplinks = [link.end_at(node.name) for link in fabric.links_of(node.name) if link.is_routed]
         bgp = fabric.spec.bgp
         self._delivery = Delivery(
@@ -39,39 +39,39 @@ class Reload:
         self._arm()
 
     def stop(self) -> None:
-        """Wait no longer, and release nothing."""
+        """Cancel the wait without a release."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def pause(self) -> None:
-        """The daemons hang; time goes on."""
+        """Pause while the daemons hang; the time limit runs on."""
         self._paused = True
         self.stop()
 
     def resume(self, up: Collection[str]) -> None:
-        """They run on; ``up`` are the interfaces that have carrier by now."""
+        """Resume with the daemons; ``up`` are the interfaces that have carrier now."""
         self._paused = False
         self._delivery.carriers(up)
         self._arm()
 
     def on_carrier(self, port: str, up: bool) -> None:
-        """An interface of the ToR has carrier or lost it."""
+        """Handle a carrier change of the ToR's interface."""
         self._delivery.carrier(port, up)
         self._arm()
 
     def on_session(self, port: str, established: bool) -> None:
-        """A BGP session of the ToR changed."""
+        """Handle a change of the ToR's BGP session."""
         self._delivery.session(port, established, now_ns())
         self._arm()
 
     def on_messages(self, messages: Iterable[object]) -> None:
-        """What the ToR's netlink monitor read, or all its routes when that lost messages."""
+        """Handle messages of the ToR's netlink monitor, or all its routes after a message loss."""
         self._delivery.routes(messages, now_ns())
         self._arm()
 
     def _arm(self) -> None:
-        """Have the timer fire when the wait would end if nothing more were heard."""
+        """Set the timer to when the wait would end without further messages."""
         self.stop()
         if not self._paused:
             due = self._delivery.due()

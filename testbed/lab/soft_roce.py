@@ -1,9 +1,8 @@
-"""Soft-RoCE on a lab's NICs: an RDMA device (rdma_rxe) on the LAG interface of each, for programs that speak verbs.
+"""Soft-RoCE on a lab's NICs: an RDMA device (rdma_rxe) on the LAG interface of each, for programs that use verbs.
 
-The driver sends by the host's routes and listens at UDP port 4791 of the namespace it is in; so what it sends goes
-through the LAG like all else, whichever datapath that has. By default a device is shown in every network namespace of
-the machine; so its name, of the fabric, says which NIC it is. It goes with its interface: a lab that is killed
-leaves none.
+The driver sends by the host's routes and listens at UDP port 4791 of its namespace. So its packets go through the LAG
+like all others, whichever datapath that has. By default a device is visible in every network namespace of the machine,
+so its name identifies the fabric's NIC. It disappears with its interface: a killed lab leaves none.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from hpn.testbed.kernel.softroce.soft_roce import KIND, problem
 
 
 def check(spec: FabricSpec) -> None:
-    """MachineError, naming the way out, when the topology asks for it and the kernel cannot."""
+    """Raise MachineError, with a remedy, if the topology requires Soft-RoCE and the kernel lacks it."""
     why_not = problem(load=True) if spec.soft_roce else None
     if why_not is not None:
         raise MachineError(why_not)
@@ -37,7 +36,7 @@ class SoftRoce:
         self._indexes: dict[str, int] = {}  # by NIC
 
     def start(self) -> None:
-        """Make a device on each NIC's LAG interface. MachineError when the kernel refuses one."""
+        """Add a device on each NIC's LAG interface. MachineError when the kernel refuses one."""
         try:
             for host in self._fabric.hosts:
                 self._start_in(host.name)
@@ -47,7 +46,7 @@ class SoftRoce:
             raise MachineError(f"no Soft-RoCE device ({error.strerror or error}){hint}") from error
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """What the devices have counted since they were made (hw_counters), by NIC, then by the driver's names.
+        """Return the devices' counters since their creation (hw_counters), by NIC, then by the driver's names.
 
         A device that is gone is left out.
         """
@@ -58,10 +57,10 @@ class SoftRoce:
         return found
 
     def close(self) -> None:
-        """Remove the devices that are still there."""
+        """Remove the devices that still exist."""
         for nic in self._fabric.nics:
             if nic.name in self._indexes:
-                with suppress(OSError):  # gone with its interface
+                with suppress(OSError):  # removed with its interface
                     self._sockets[nic.host].delete(self._indexes.pop(nic.name))
         for opened in self._sockets.values():
             opened.close()

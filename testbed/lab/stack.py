@@ -1,14 +1,14 @@
-"""Stacked ToRs that watch each other, and fall as the paper says they do (HPN, section 4).
+"""Stacked ToRs that monitor each other, with the failure behaviour of the HPN paper (section 4).
 
-What a ToR decides is ``testbed.lab.stack_member``; ``Stacks`` runs the members of a lab:
+``testbed.lab.stack_member`` makes a ToR's decisions; ``Stacks`` runs the members of a lab:
 
 * Data planes synchronise over the peer link. Here: every ``sync_ms`` a member sends a packet to itself by way of the
   peer's forwarding, as BFD's echo does (RFC 5880 section 6.4). A peer that no longer forwards no longer returns it.
-* Control planes hear each other out of band. The fabric has no such network: members tell each other inside this
-  process, every ``keepalive_ms``, as long as the daemons of both live. So it never fails by itself.
+* Control planes communicate out of band. The fabric has no such network: members exchange keepalives inside this
+  process, every ``keepalive_ms``, as long as the daemons of both live. So this channel never fails by itself.
 
-A member that shuts itself down takes all its ports down but the peer link's, and comes back when what drove it out has
-been well for as long as it takes to lose sync. The paper gives no timers; these are ours (``StackSpec``).
+A member that shuts itself down takes down all its ports but the peer link's. It comes back when the cause has been
+cleared for as long as it takes to lose sync. The paper gives no timers; these are ours (``StackSpec``).
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from hpn.testbed.lab.stack_member import Decision, Member, timers
 _IPV4, _UDP, _TTL = 0x0800, 17, 64
 _SYNC_PORT = 4790
 _NOBODY = "192.0.2.1"
-"""The source address of sync packets (RFC 5737): neither end may own it, or the kernel would refuse the packet."""
+"""Source address of sync packets (RFC 5737): the kernel would refuse one that either end owns."""
 
 
 class Stacks:
-    """The stacks of a lab, and the software version of each ToR in them; none in a fabric without stacks."""
+    """Stacks of a lab, and the software version of each ToR in them; none in a fabric without stacks."""
 
     def __init__(self, grips: Grips, breakage: Breakage) -> None:
         self._lab = grips
         self._breakage = breakage
         self._clock = timers(grips.fabric.spec.stack)
         self._versions = dict(_versions(grips.fabric))
-        self._members: dict[str, Member] = {}  # of ToRs that live
+        self._members: dict[str, Member] = {}  # ToRs that are alive
         self._syncs: dict[str, _Sync] = {}
         self._reloading: dict[str, asyncio.TimerHandle | asyncio.Task[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to watch; the ToRs are running."""
+        """Start to monitor; the ToRs are running."""
         now = now_ns()
         for tor, stack in self._lab.fabric.stack_of.items():
             space = self._lab.spaces[tor]
@@ -59,7 +59,7 @@ class Stacks:
             self._tick()
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop monitoring."""
         for handle in (self._timer, *self._reloading.values()):
             if handle is not None:
                 handle.cancel()
@@ -68,7 +68,7 @@ class Stacks:
         self._syncs.clear()
 
     def reload(self, tor: str, version: str, away_ns: int) -> None:
-        """A ToR, stacked or not, goes down at once and comes back after ``away_ns`` with that version."""
+        """Take down a ToR, stacked or not, at once and boot it after ``away_ns`` with that version."""
         self._versions[tor] = version
         self._breakage.crash([tor])
 
@@ -78,7 +78,7 @@ class Stacks:
         self._reloading[tor] = asyncio.get_running_loop().call_later(away_ns / 1e9, boot)
 
     async def restore(self, tor: str) -> None:
-        """Reload a ToR with the version it had first; it is away no longer than it takes."""
+        """Reload a ToR with its original version, without an extra delay."""
         pending = self._reloading.pop(tor, None)
         if isinstance(pending, asyncio.Task):
             await pending
@@ -94,7 +94,10 @@ class Stacks:
             self._members[tor] = self._member(tor, now_ns())
 
     def _member(self, tor: str, now: int) -> Member:
-        """A ToR that has just booted; the primary only as long as nobody has taken over."""
+        """Return the state of a ToR that has just booted.
+
+        The configured primary boots as primary, and gives way if the other ToR has taken over.
+        """
         stack = self._lab.fabric.stack_of[tor]
         return Member(self._clock, self._versions[tor], stack.primary == tor, now)
 
@@ -137,7 +140,7 @@ class Stacks:
 
 
 class _Sync:
-    """Sync packets of one ToR, out by the peer link and back by the peer's forwarding."""
+    """Sync packets of one ToR: sent over the peer link and returned by the peer's forwarding."""
 
     def __init__(self, link: Link, tor: str, space: NetNs, heard: Callable[[str], None]) -> None:
         here = link.end_at(tor)
@@ -151,11 +154,11 @@ class _Sync:
         self._loop.add_reader(self._in.fileno(), self._readable)
 
     def send(self) -> None:
-        """One packet, lost when the link is down."""
+        """Send one packet, which is lost when the link is down."""
         self._out.send(self._packet, self._peer_mac)
 
     def close(self) -> None:
-        """Close the sockets; send and hear nothing more."""
+        """Stop sending and receiving, and close the sockets."""
         self._loop.remove_reader(self._in.fileno())
         self._in.close()
         self._out.close()
@@ -169,7 +172,7 @@ class _Sync:
 
 
 def sync_packet(address: str) -> bytes:
-    """An empty UDP packet to ``address``, from nobody, without a UDP checksum."""
+    """Return an empty UDP packet to ``address``, from an unowned address, without a UDP checksum."""
     ends = ip_address(_NOBODY).packed + ip_address(address).packed
     header = struct.pack("!BBHHHBBH", 0x45, CS6 << 2, 28, 0, 0, _TTL, _UDP, 0) + ends
     total = sum(struct.unpack("!10H", header))

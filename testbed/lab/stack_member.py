@@ -1,4 +1,4 @@
-"""What a ToR of a stack knows of its peer and what it decides (HPN, section 4). Pure; run by ``testbed.lab.stack``."""
+"""Stack member: a ToR's view of its peer, and its decisions (HPN, section 4). Pure; run by ``testbed.lab.stack``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEEPALIVES = 3
 
 
 class Decision(StrEnum):
-    """What a member does, as events name it."""
+    """Decision of a member, as events name it."""
 
     SHUT_DOWN = "shut-down"
     RETURN = "returned"
@@ -20,7 +20,7 @@ class Decision(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a member shut itself down."""
+    """Reason for a member's shutdown."""
 
     SYNC_LOST = "sync lost while the primary is alive"
     VERSIONS = "another version than the peer"
@@ -28,7 +28,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """All in nanoseconds. ``alive_ns`` is shorter than ``sync_hold_ns``: a dead peer is known to be dead first."""
+    """Timers in nanoseconds. ``alive_ns`` is shorter than ``sync_hold_ns``, so that a dead peer is detected first."""
 
     keepalive_ns: int
     sync_ns: int
@@ -36,23 +36,23 @@ class Timers:
 
     @property
     def alive_ns(self) -> int:
-        """A peer not heard for so long is dead."""
+        """Time without keepalives after which the peer counts as dead."""
         return _KEEPALIVES * self.keepalive_ns
 
     @property
     def tick_ns(self) -> int:
-        """How often a member acts."""
+        """Interval at which a member acts."""
         return min(self.keepalive_ns, self.sync_ns)
 
 
 def timers(spec: StackSpec) -> Timers:
-    """The timers of a topology file."""
+    """Return the timers of a topology file."""
     return Timers(spec.keepalive_ms * _MS, spec.sync_ms * _MS, spec.sync_hold_ms * _MS)
 
 
 @dataclass(frozen=True, slots=True)
 class Keepalive:
-    """What a member tells the other out of band."""
+    """Out-of-band message between members."""
 
     version: str
     primary: bool
@@ -60,12 +60,12 @@ class Keepalive:
 
 
 class Member:
-    """One ToR of a stack. Pure: every method is told the time in ns."""
+    """One ToR of a stack. Pure: every method takes the time in ns."""
 
     def __init__(self, clock: Timers, version: str, primary: bool, now: int) -> None:
         self.up = True
         self.primary = primary
-        self.reason: Reason | None = None  # why it is down
+        self.reason: Reason | None = None  # reason for its shutdown
         self._clock = clock
         self._version = version
         self._booted_ns = now
@@ -75,22 +75,22 @@ class Member:
 
     @property
     def keepalive(self) -> Keepalive:
-        """What it tells its peer."""
+        """Keepalive for the peer."""
         return Keepalive(self._version, self.primary, self._booted_ns)
 
     def on_keepalive(self, heard: Keepalive, now: int) -> None:
-        """The peer's control plane lives. Of two primaries the one that booted later gives way."""
+        """Record that the peer's control plane is alive. Of two primaries the one that booted later gives way."""
         self._heard_ns, self._peer = now, heard
         if self.primary and heard.primary and self._booted_ns > heard.booted_ns:
             self.primary = False
 
     def on_sync(self, now: int) -> None:
-        """The peer's data plane lives."""
+        """Record that the peer's data plane is alive."""
         self._synced_ns = now
 
     def on_tick(self, now: int) -> Decision | None:
-        """Let time pass; what it decides, if anything."""
-        if now - self._ticked_ns > self._clock.alive_ns:  # it was not running itself: what it missed says nothing
+        """Advance the time and return a decision, if any."""
+        if now - self._ticked_ns > self._clock.alive_ns:  # it was not running itself, so its silence means nothing
             self._heard_ns = self._synced_ns = now
         self._ticked_ns = now
         alive = now - self._heard_ns <= self._clock.alive_ns
@@ -122,7 +122,7 @@ class Member:
 
     @property
     def _must_yield(self) -> bool:
-        """Two versions do not hold together: the one that booted later goes, of two of one age the secondary."""
+        """True if this member yields to a peer of another version: the later boot, on a tie the secondary."""
         if self._peer is None or self._peer.version == self._version:
             return False
         if self._booted_ns != self._peer.booted_ns:

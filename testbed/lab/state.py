@@ -1,4 +1,4 @@
-"""The state of a lab that a drill must leave as it found it: carrier, LACP, steering, BGP, every switch's routes."""
+"""The state of a lab that a drill must restore: carrier, LACP, steering, BGP, every switch's routes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOT_STEERED = "nothing"
 
 
 def state(lab: Lab) -> State:
-    """What stands now, one entry per thing; two equal states are equal labs."""
+    """Return the current state, one entry per part; equal states mean equal labs."""
     found: State = {}
     for link in lab.fabric.links:
         found[f"link {link.name}"] = "up" if lab.link_up(link.name) else "down"
@@ -34,13 +34,13 @@ def state(lab: Lab) -> State:
 
 
 def steered(steering: Steering) -> str:
-    """What a NIC's kernel steers, in words."""
+    """Describe a NIC's steering in the kernel."""
     words = (f"{ip} from {start} to {end}" for (start, ip), end in sorted(steering.standing().items()))
     return ", ".join(words) or NOT_STEERED
 
 
 def differences(before: State, after: State) -> tuple[str, ...]:
-    """What changed, one line each; empty when nothing did."""
+    """Return the differences, one line each; empty when there are none."""
     lines = []
     for key in sorted(before.keys() | after.keys()):
         was, now = before.get(key, "absent"), after.get(key, "absent")

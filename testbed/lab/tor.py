@@ -23,7 +23,7 @@ _MS = 1_000_000
 
 
 class Tor:
-    """The daemons of one ToR apart from BGP. They die together in ``crash`` and start empty in ``start``."""
+    """Daemons of one ToR except BGP. They die together in ``crash`` and start empty in ``start``."""
 
     def __init__(self, fabric: Fabric, node: Node, space: NetNs, sink: EventSink, lacp: Speakers = HERE) -> None:
         self.node = node
@@ -38,7 +38,7 @@ class Tor:
         self._space = space
         self._routes = self._make_routes()
         self._access = {link.upper.name: link for link in fabric.links_of(node.name) if link.kind is LinkKind.ACCESS}
-        self._generation = 0  # a restarted agent must outrank what its hosts remember
+        self._generation = 0  # a restarted agent must outrank the state that its hosts remember
         self._agent = self._make_agent()
         self._agent_io: AgentIo | None = None
         self.speakers = {name: self._speaker(fabric, link, space, sink) for name, link in self._access.items()}
@@ -73,8 +73,8 @@ class Tor:
     def start(self, *, reload: bool = False) -> None:
         """Start the daemons with empty state.
 
-        A ``reload`` into a running fabric keeps hosts away until BGP has delivered; when a whole fabric starts, nobody
-        sends before it is converged.
+        A ``reload`` into a running fabric keeps hosts away until BGP has delivered. When a whole fabric starts, there
+        is no traffic before it has converged.
         """
         self._routes = self._make_routes()
         self.alive, self._frozen, self._leaving = True, False, False
@@ -102,7 +102,7 @@ class Tor:
         self._refuse()
 
     def _refuse(self) -> None:
-        """Have LACP be out of Synchronization with every host, or no longer."""
+        """Put LACP out of Synchronization with every host while leaving or reloading, else back."""
         for speaker in self.speakers.values():
             speaker.refuse(self._leaving or self._reload is not None)
 
@@ -121,7 +121,7 @@ class Tor:
             self._agent_io = None
 
     def freeze(self) -> None:
-        """Stop the daemons in their tracks: nothing is sent, nothing heard, nothing forgotten."""
+        """Freeze the daemons: they stop sending and receiving, and keep their state."""
         if self.alive and not self._frozen:
             self._frozen = True
             self._routes.stop()
@@ -134,10 +134,10 @@ class Tor:
                 self._agent_io.stop()
 
     def thaw(self, up: Collection[str]) -> None:
-        """Run on: timers are long due, and what happened meanwhile is read from the kernel.
+        """Resume the daemons: timers are overdue, and changes meanwhile are read from the kernel.
 
-        ``up`` are the ports with carrier as the lab's monitor has them: it tells only changes, so that a port of which
-        the kernel knows more by now would never be told.
+        ``up`` are the ports with carrier according to the lab's monitor. It reports only changes from its own state, so
+        the kernel's newer state of a port must not be used here.
         """
         if not self._frozen:
             return
@@ -154,12 +154,12 @@ class Tor:
         self.resync()
 
     def leave(self) -> None:
-        """Tell every partner that its port is out of Synchronization; routes and forwarding stay."""
+        """Put LACP out of Synchronization with every partner; routes and forwarding stay."""
         self._leaving = True
         self._refuse()
 
     def rejoin(self) -> None:
-        """Aggregate again; nothing to do for a ToR that has started anew since."""
+        """Aggregate again; no-op for a ToR that has restarted since."""
         if self._leaving:
             self._leaving = False
             self._refuse()
@@ -167,7 +167,7 @@ class Tor:
             self._drop_unused()
 
     def _drop_unused(self) -> None:
-        """No route through a port whose partner went while the ToR was leaving."""
+        """Remove routes through ports whose partner went while the ToR was leaving."""
         if self.running and not self._leaving:
             for name, speaker in self.speakers.items():
                 if not speaker.active_ports:
@@ -175,12 +175,12 @@ class Tor:
 
     @property
     def running(self) -> bool:
-        """Whether the daemons live and are not frozen."""
+        """True if the daemons are alive and not frozen."""
         return self.alive and not self._frozen
 
     @property
     def condition(self) -> str:
-        """'' when all is well."""
+        """State of the daemons in a word; '' when normal."""
         if not self.alive:
             return "dead"
         if self._frozen:
@@ -188,7 +188,7 @@ class Tor:
         return "leaving" if self._leaving else "waiting for BGP" if self._reload is not None else ""
 
     def on_messages(self, messages: list[Message]) -> None:
-        """What the ToR's netlink monitor read."""
+        """Handle messages of the ToR's netlink monitor."""
         if self.running:
             self._routes.on_events(messages)
             if self._reload is not None:
@@ -197,7 +197,7 @@ class Tor:
                 self._agent_io.perform(self._agent.on_events(messages, now_ns()))
 
     def on_link(self, event: LinkEvent) -> None:
-        """An interface of the ToR changed its carrier."""
+        """Handle a carrier change of the ToR's interface."""
         speaker = self.speakers.get(event.name)
         if speaker is not None and self.running:
             speaker.carrier(event.name, event.up and event.carrier)
@@ -205,12 +205,12 @@ class Tor:
             self._reload.on_carrier(event.name, event.up and event.carrier)
 
     def on_session(self, event: Event) -> None:
-        """A BGP session of the ToR came up or went down; ``event`` is what its BGP daemon said."""
+        """Handle a BGP session that came up or went down; ``event`` is from the ToR's BGP daemon."""
         if self._reload is not None and event.kind is EventKind.BGP:
             self._reload.on_session(event.subject, event.what == "established")
 
     def resync(self) -> None:
-        """The monitor lost messages: read everything again."""
+        """Read everything again after the monitor lost messages."""
         if self.running:
             self._routes.resync()
             self._resync_agent()
@@ -218,9 +218,9 @@ class Tor:
                 self._reload.on_messages(self._netlink.routes())
 
     def status(self) -> dict[str, PortStatus]:
-        """LACP of each access port by interface name; empty when the ToR is dead."""
+        """Return LACP of each access port by interface name; empty when the ToR is dead."""
         return {name: speaker.status()[0] for name, speaker in self.speakers.items()} if self.alive else {}
 
     def collecting(self, port: str) -> bool:
-        """Whether this access port collects and distributes."""
+        """Return True if this access port collects and distributes."""
         return self.alive and bool(self.speakers[port].active_ports)

@@ -1,4 +1,4 @@
-"""Watching the lab's kernel side: every link, neighbour and host-route change of every node, stamped on one clock."""
+"""Kernel monitor of the lab: every link, neighbour and host-route change of every node, stamped on one clock."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NO_HOLDERS: dict[tuple[int, int], int] = {}
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Who is told what, besides the timeline.
+    """Callbacks besides the timeline.
 
-    ``on_messages`` gets all that one node's monitor read at one go, ``on_link`` only changes, ``on_route`` the switch
-    whose routes to NICs changed; ``on_resync`` is called when messages were lost.
+    ``on_messages`` gets all messages of one read of a node's monitor, ``on_link`` only changes. ``on_route`` gets the
+    switch whose routes to NICs changed; ``on_resync`` is called when messages were lost.
     """
 
     on_messages: Callable[[str, list[Message]], None]
@@ -33,7 +33,7 @@ class Listeners:
 
 
 class Watcher:
-    """One monitor per namespace on the running event loop, and what is known of links and host routes."""
+    """One monitor per namespace on the running event loop, and the current links and host routes."""
 
     def __init__(self, fabric: Fabric, spaces: Mapping[str, NetNs], sink: EventSink, listeners: Listeners) -> None:
         self._fabric = fabric
@@ -44,14 +44,14 @@ class Watcher:
         self._links: dict[tuple[str, int], tuple[bool, bool]] = {}
         self._host_addresses = {f"{nic.ip}/32" for nic in fabric.nics}
         self._subnets = {nic.subnet for nic in fabric.nics}
-        # Two daemons may hold a route to one host for a moment: the prefix is gone when the last of them is.
+        # Two daemons may briefly hold a route to one host: the prefix is gone when the last of them is.
         self._routes: dict[str, dict[str, dict[tuple[int, int], int]]] = {node.name: {} for node in fabric.switches}
         self._preset_tables = {n.name: {t.number for t in preset_tables(fabric, n)} for n in fabric.switches}
         self._presets: dict[str, dict[tuple[int, str], int]] = {node.name: {} for node in fabric.switches}
         self._changed: dict[str, set[str]] = {node.name: set() for node in fabric.switches}
 
     def start(self) -> None:
-        """Subscribe everywhere, then read what was there before."""
+        """Subscribe everywhere, then read the existing state."""
         loop = asyncio.get_running_loop()
         for node in self._fabric.nodes:
             monitor = Monitor(self._spaces[node.name], link=True, neighbour=node.role is Role.TOR, route=node.is_switch)
@@ -68,32 +68,32 @@ class Watcher:
         self._monitors.clear()
 
     def carrier(self, node: str, ifindex: int) -> bool:
-        """Whether that interface was last seen up and with carrier."""
+        """Return True if that interface was last reported up and with carrier."""
         return self._links.get((node, ifindex), (False, False)) == (True, True)
 
     def routes(self, node: str) -> dict[str, int]:
-        """Next hops of a switch's routes to hosts ('a.b.c.d/32') and NIC subnets."""
+        """Return next hop counts of a switch's routes to hosts ('a.b.c.d/32') and NIC subnets."""
         return {prefix: max(holders.values()) for prefix, holders in self._routes[node].items()}
 
     def next_hops(self, node: str, prefix: str) -> int:
-        """Next hops of a switch's route to a host or NIC subnet, 0 when it has none."""
+        """Return the next hop count of a switch's route to a host or NIC subnet, 0 when it has none."""
         return max(self._routes[node].get(prefix, _NO_HOLDERS).values(), default=0)
 
     def changed_routes(self, node: str) -> set[str]:
-        """The prefixes whose route on a switch came, went or changed since this was last asked."""
+        """Return the prefixes whose route on a switch came, went or changed since the last call."""
         changed, self._changed[node] = self._changed[node], set()
         return changed
 
     def has_host_route(self, node: str, prefix: str) -> bool:
-        """Whether a ToR has a host route of its own, by ARP, not only one that BGP offers."""
+        """Return True if a ToR has its own host route, by ARP, not only one from BGP."""
         return any(protocol == PROTO_HOST_ROUTE for protocol, _ in self._routes[node].get(prefix, ()))
 
     def presets(self, node: str) -> Mapping[tuple[int, str], int]:
-        """A Core's host routes by preset ports: (table, prefix) to the interface they leave by."""
+        """Return a Core's host routes by preset ports: (table, prefix) to egress interface."""
         return self._presets[node]
 
     def reread(self, node: str) -> None:
-        """Read the whole state of a node: the kernel says nothing of IPv4 routes that go with their interface."""
+        """Read the whole state of a node: the kernel does not report IPv4 routes that vanish with their interface."""
         self._resync(node)
 
     def _readable(self, node: str) -> None:
@@ -108,7 +108,7 @@ class Watcher:
         self._listeners.on_messages(node, messages)
 
     def _resync(self, node: str) -> None:
-        """Read the whole state again; changes missed are reported with the time of this reading."""
+        """Read the whole state again; missed changes are reported with the time of this reading."""
         link = Netlink(self._spaces[node])
         try:
             for event in link.links():
@@ -172,7 +172,7 @@ class Watcher:
         self._changed[node].add(route.prefix)
         holders = known.setdefault(route.prefix, {})
         was_there = bool(holders)
-        if route.gone or route.kind != RTN_UNICAST:  # a blackhole in its place is the end of a host route too
+        if route.gone or route.kind != RTN_UNICAST:  # a blackhole in its place also ends a host route
             holders.pop((route.protocol, route.metric), None)
         else:
             holders[route.protocol, route.metric] = len(route.oifs)

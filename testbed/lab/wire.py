@@ -1,7 +1,8 @@
-"""Wiring: the fabric's namespaces, veths, addresses, rates and routes, made in a few netlink batches.
+"""Wiring: the fabric's namespaces, veths, addresses, rates and routes, created in a few netlink batches.
 
-Links are created by one batch from the sandbox's own namespace, each veth end directly in its node with its final
-name, MAC and ifindex (moving interfaces would cost a grace period each); then one batch per node does the rest.
+Links are created by one batch from the sandbox's own namespace. Each veth end is created directly in its node with its
+final name, MAC and ifindex, because moving interfaces would cost a grace period each. Then one batch per node does the
+rest.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from hpn.testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
 
 NETNS_DIR = Path("/run/netns")
 PORTS_GROUP = 1
-"""All ports of a switch, which go down together when it dies."""
+"""Interface group of all ports of a switch, which go down together when it dies."""
 _CONF = "net/ipv4/conf/all/"
 _HOST_SYSCTLS = (
     Sysctl(_CONF + "rp_filter", "0", True, "the way back may use another rail"),
@@ -49,14 +50,14 @@ _FIRST_NIC_TABLE = 100
 
 @dataclass(frozen=True)
 class Wiring:
-    """What stands after ``wire``: an open namespace per node, and the optional sysctls this kernel lacks."""
+    """Result of ``wire``: an open namespace per node, and the optional sysctls this kernel lacks."""
 
     namespaces: Mapping[str, NetNs]
     missing: tuple[Sysctl, ...]  # optional settings that this kernel does not have
 
 
 def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None, *, in_order: bool = False) -> Wiring:
-    """Make every node, link, address, rate and static route of ``fabric``. MachineError when the kernel refuses.
+    """Create every node, link, address, rate and static route of ``fabric``. MachineError when the kernel refuses.
 
     Call it as the first process of a sandbox: the namespaces are also bound under /run/netns for ``ip netns``.
     """
@@ -87,7 +88,7 @@ def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None, *
 
 
 def _tell_carriers(fabric: Fabric, nodes: Mapping[str, NetNs]) -> None:
-    """Have every port send by the return; of more than the kernel takes at a run the last would wait for seconds."""
+    """Process all pending carrier changes before returning; those beyond one kernel run would take seconds."""
     if 2 * len(fabric.links) <= linkwatch.AT_A_RUN:
         return
     for node in fabric.nodes:
@@ -97,13 +98,13 @@ def _tell_carriers(fabric: Fabric, nodes: Mapping[str, NetNs]) -> None:
 
 
 def _interfaces(fabric: Fabric, node: Node) -> list[int]:
-    """Indexes of a node's ports and LAGs; not every datapath has both ends of a LAG."""
+    """Return the indexes of a node's ports and LAGs; not every datapath has both ends of a LAG."""
     lags = [index for nic in fabric.nics_of(node.name) for index in (nic.lag_ifindex, nic.inner_ifindex)]
     return [link.end_at(node.name).ifindex for link in fabric.links_of(node.name)] + lags
 
 
 def _make_node(node: Node, steering: Sequence[Sysctl], missing: dict[str, Sysctl]) -> NetNs:
-    """A namespace with its sysctls set before the first interface exists, so that interfaces inherit them."""
+    """Create a namespace with its sysctls set before the first interface exists, so that interfaces inherit them."""
     made = namespaces.create(node.name)
     settings = namespace_sysctls(node) if node.is_switch else _HOST_SYSCTLS
     _write_all(made, [*settings, *steering], missing)
@@ -158,7 +159,7 @@ def _veths(fabric: Fabric, nodes: Mapping[str, NetNs]) -> Iterator[bytes]:
 
 
 def node_requests(fabric: Fabric, node: Node, datapath: LagKind) -> Iterator[bytes]:
-    """Everything one node needs once its interfaces exist, in order. Pure."""
+    """Yield all requests of one node once its interfaces exist, in order. Pure."""
     yield rtnl.set_link(1, up=True)
     for link in fabric.links_of(node.name):
         here = link.end_at(node.name)
@@ -180,13 +181,13 @@ def node_requests(fabric: Fabric, node: Node, datapath: LagKind) -> Iterator[byt
 
 
 def inner_queues(fabric: Fabric, node: Node, marking: MarkerKind | None) -> Iterator[bytes]:
-    """What stands inside the token bucket of each port of a node. Pure."""
+    """Yield requests for the queues inside the token bucket of each port of a node. Pure."""
     for link in fabric.links_of(node.name):
         yield from inner_queue(fabric, link, link.end_at(node.name), marking)
 
 
 def inner_queue(fabric: Fabric, link: Link, port: Port, marking: MarkerKind | None) -> Iterator[bytes]:
-    """Control frames before data; a switch's data in a queue that marks, or in one for each traffic class. Pure."""
+    """Yield requests that put control before data; a switch's data queue marks, or is one per traffic class. Pure."""
     marker, second, limit = marker_of(fabric.spec), fabric.spec.second_class, queue_bytes(fabric, link)
     is_switch = fabric.node(port.node).is_switch
     queue = marking.queue if marking is not None and is_switch else None
@@ -212,7 +213,7 @@ def _mark_by_rules(fabric: Fabric, node: Node, marking: MarkerKind | None, space
 
 
 def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:
-    """Addresses and rail routes on a host's LAG interfaces, whatever made those interfaces."""
+    """Yield addresses and rail routes on a host's LAG interfaces, for any datapath."""
     for nic in fabric.nics_of(host.name):
         yield rtnl.add_address(nic.lag_ifindex, f"{nic.ip}/{nic.prefix_len}")
         yield rtnl.add_route(nic.rail_network, oif=nic.lag_ifindex, gateway=nic.gateway)
@@ -221,9 +222,10 @@ def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:
 
 
 def _by_source(nic: Nic) -> Iterator[bytes]:
-    """Where every NIC reaches every other by its own ToRs: what carries its address leaves by it, whoever it is for.
+    """Yield requests so that packets with the NIC's source address leave by it, whatever their destination.
 
-    Where ToRs serve one rail, what is for another rail changes NICs inside the host; there main alone decides.
+    This is for fabrics whose ToRs serve every rail. If ToRs serve one rail, traffic to another rail changes NICs inside
+    the host, so only the main table decides there.
     """
     table = _FIRST_NIC_TABLE + nic.rail
     yield rtnl.add_route(nic.subnet, oif=nic.lag_ifindex, table=table)
@@ -232,30 +234,32 @@ def _by_source(nic: Nic) -> Iterator[bytes]:
 
 
 def shaper(fabric: Fabric, link: Link, port: Port, share: float = 1.0) -> bytes:
-    """The token bucket of an end of ``link``, at a share of the link's rate; it replaces the one that is there."""
+    """Return the token bucket of an end of ``link``, at a share of the link's rate; it replaces the present one."""
     burst = max(2 * frame_bytes(fabric.spec), int(link.rate_bps / 8 * _TBF_BURST_MS / 1000))
     return rtnl.add_tbf(port.ifindex, int(link.rate_bps * share), burst, queue_bytes(fabric, link))
 
 
 def queue_bytes(fabric: Fabric, link: Link) -> int:
-    """What waits at an end of ``link`` at most, before the tail is dropped."""
+    """Return the queue limit at an end of ``link``; more is tail-dropped."""
     return port_queue_bytes(fabric.spec, link.rate_bps)
 
 
 def files_wanted(fabric: Fabric) -> int:
-    """Descriptors that a lab's process has at most: a node's namespace, monitor, requests, nftables and daemon; for
-    each link LACP's packet sockets; traffic, impairments and news. Measured: 107 on tiny, 967 on medium.
+    """Return the maximum number of descriptors of a lab's process.
+
+    Each node has a namespace, monitor, requests, nftables and daemon, each link LACP's packet sockets. The rest is for
+    traffic, impairments and events. Measured: 107 on tiny, 967 on medium.
     """
     return 8 * len(fabric.nodes) + 2 * len(fabric.links) + 256
 
 
 def _allow_files(count: int) -> None:
-    """Raise the limit of open files; a lab keeps a few per node and port."""
+    """Raise the limit of open files; a lab holds a few per node and port."""
     limit = open_files.allow(count)
     if limit is not None:
         raise MachineError(too_few_files(count, limit))
 
 
 def too_few_files(count: int, limit: int) -> str:
-    """What is said of a lab that needs more open files than this process may have."""
+    """Return the error text for a lab that needs more open files than this process may have."""
     return f"this lab needs {count} open files but the limit is {limit}; raise it: ulimit -Hn {count}"

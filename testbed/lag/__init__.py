@@ -1,1 +1,1 @@
-"""The LAG room: LACP (802.1AX) as pure machines, its speaker, and the two datapaths a host can bond with."""
+"""Link aggregation: LACP (802.1AX) as pure state machines, its speaker, and the two host datapaths."""

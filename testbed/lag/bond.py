@@ -1,4 +1,4 @@
-"""Linux bonding as bytes: the rtnetlink requests that make an 802.3ad bond, what it answers, and how it hashes.
+"""Linux bonding as bytes: rtnetlink requests for an 802.3ad bond, the driver's answers, and its hash.
 
 Pure. Attribute numbers: linux/if_link.h (IFLA_BOND_*, IFLA_BOND_SLAVE_*).
 """
@@ -26,7 +26,7 @@ _TCP, _UDP = 6, 17
 
 @dataclass(frozen=True, slots=True)
 class BondState:
-    """What the driver says of a bond: its active Aggregator's number, and whether ARP goes to every port."""
+    """The driver's state of a bond: its active Aggregator's number; True if ARP goes to every port."""
 
     aggregator: int
     broadcasts_neighbour: bool
@@ -34,10 +34,10 @@ class BondState:
 
 @dataclass(frozen=True, slots=True)
 class MemberState:
-    """What the driver says of a member port; ``up`` is what miimon found last, ``lacp`` its Actor_State.
+    """The driver's state of a member port; ``up`` is miimon's last result, ``lacp`` its Actor_State.
 
-    A ``distributing`` port carries traffic if its Aggregator is the bond's. ``running``: it is up and has carrier; the
-    driver leaves a port that is not so out of its slave array as soon as the interface says so (NETDEV_DOWN and
+    A ``distributing`` port carries traffic if its Aggregator is the bond's. ``running``: it is up and has carrier. The
+    driver drops other ports from its slave array as soon as the interface reports it (NETDEV_DOWN and
     NETDEV_CHANGE in bond_slave_netdev_event, bond_slave_can_tx). Miimon comes later, and with it ``up`` and ``lacp``.
     """
 
@@ -49,12 +49,12 @@ class MemberState:
 
     @property
     def settled(self) -> bool:
-        """Nothing is awaited: it distributes, or is down and its machines, which run every 100 ms, have left it."""
+        """True if no change is pending: it distributes, or it is down and the driver's 100 ms machines have left it."""
         return self.distributing if self.up else not self.lacp & _DISTRIBUTING
 
 
 def make(name: str, ifindex: int, members: Sequence[int], *, mac: str, mtu: int, fast: bool) -> list[bytes]:
-    """The requests that make a bond, up, over existing interfaces given by ifindex."""
+    """Return the requests that create a bond, up, over existing interfaces given by ifindex."""
     requests = [create_bond(name, ifindex, mac=mac, mtu=mtu, fast=fast)]
     for member in members:
         requests += [rtnl.set_link(member, up=False), enslave(member, ifindex)]
@@ -62,10 +62,10 @@ def make(name: str, ifindex: int, members: Sequence[int], *, mac: str, mtu: int,
 
 
 def create_bond(name: str, ifindex: int, *, mac: str, mtu: int, fast: bool) -> bytes:
-    """An 802.3ad bond: layer3+4 hash, miimon 10 ms, ARP to every port where the driver can (from Linux 6.17).
+    """Return a request for an 802.3ad bond: layer3+4 hash, miimon 10 ms, ARP to every port from Linux 6.17 on.
 
-    Its MAC address is also its Actor System; ad_select is the default, stable. GSO bursts are cut before they enter
-    it (FACTS trap 7).
+    Its MAC address is also its Actor System; ad_select is the default, stable. GSO bursts are segmented before they
+    enter it (FACTS trap 7).
     """
     options = b"".join(
         (
@@ -85,32 +85,32 @@ def create_bond(name: str, ifindex: int, *, mac: str, mtu: int, fast: bool) -> b
 
 
 def enslave(ifindex: int, bond_ifindex: int) -> bytes:
-    """Make an interface, which must be down, a member; the driver opens it."""
+    """Return a request to make an interface, which must be down, a member; the driver brings it up."""
     return _link_message(rtnl.RTM_NEWLINK, 0, ifindex, rtnl.attribute(10, struct.pack("=I", bond_ifindex)))
 
 
 def get_link(ifindex: int) -> bytes:
-    """Ask for one interface."""
+    """Return a request for one interface."""
     return _link_message(rtnl.RTM_GETLINK, 0, ifindex, b"")
 
 
 def bond_state(body: bytes) -> BondState:
-    """From the body of a RTM_NEWLINK about a bond. KeyError when it is about something else."""
+    """Parse the body of a RTM_NEWLINK about a bond. KeyError when it is about something else."""
     options = rtnl.attributes(_link_info(body)[2])
     active = rtnl.attributes(options.get(_AD_INFO, b"")).get(1, bytes(2))
     return BondState(struct.unpack("=H", active)[0], options.get(_BROADCAST_NEIGHBOUR) == b"\1")
 
 
 def member_state(body: bytes) -> MemberState:
-    """From the body of a RTM_NEWLINK about a member port. KeyError when it is about something else."""
+    """Parse the body of a RTM_NEWLINK about a member port. KeyError when it is about something else."""
     options = rtnl.attributes(_link_info(body)[5])  # IFLA_INFO_SLAVE_DATA
     flags = _IFINFO.unpack_from(body)[3]
     running = flags & _RUNNING == _RUNNING
     up = options[_MEMBER_MII_STATUS][0] == 0
-    # Until the driver's machines have run for the first time a port has no aggregator and is told without a state.
+    # Until the driver's machines first run, a port has no aggregator and is reported without a state.
     told = _MEMBER_ACTOR_STATE in options
     lacp = PortState(options[_MEMBER_ACTOR_STATE][0]) if told else PortState.DEFAULTED
-    # Without any Partner the driver holds one port active all the same; LACP does not call that distributing.
+    # Without any Partner the driver still keeps one port active; LACP does not call that distributing.
     agreed = lacp & _DISTRIBUTING == _DISTRIBUTING
     distributing = up and running and agreed and options[_MEMBER_STATE][0] == 0
     aggregator = struct.unpack("=H", options.get(_MEMBER_AGGREGATOR, bytes(2)))[0]
@@ -118,7 +118,7 @@ def member_state(body: bytes) -> MemberState:
 
 
 def receive_state(up: bool, lacp: PortState) -> Rx:
-    """Where the driver's Receive machine is, by what it does to the Actor_State (IEEE 802.1AX-2014, 6.4.12)."""
+    """Return the state of the driver's Receive machine, inferred from the Actor_State (IEEE 802.1AX-2014, 6.4.12)."""
     if not up:
         return Rx.PORT_DISABLED
     if PortState.EXPIRED in lacp:
@@ -127,7 +127,7 @@ def receive_state(up: bool, lacp: PortState) -> Rx:
 
 
 def mux_state(selected: bool, lacp: PortState) -> Mux:
-    """Where the driver's Mux machine is, by the bits its states set (6.4.15); WAITING sets none."""
+    """Return the state of the driver's Mux machine, inferred from the bits it sets (6.4.15); WAITING sets none."""
     if lacp & _DISTRIBUTING == _DISTRIBUTING:
         return Mux.COLLECTING_DISTRIBUTING
     if PortState.SYNCHRONIZATION in lacp:
@@ -136,7 +136,7 @@ def mux_state(selected: bool, lacp: PortState) -> Mux:
 
 
 def layer34_hash(src_ip: str, dst_ip: str, sport: int, dport: int, proto: int) -> int:
-    """The driver's layer3+4 hash (FACTS trap 12); the port is this modulo the number of active ports."""
+    """Return the driver's layer3+4 hash (FACTS trap 12); the port is this modulo the number of active ports."""
     native = struct.Struct("=I")
     ports = struct.pack("!HH", sport, dport) if proto in (_TCP, _UDP) else bytes(4)
     word: int = native.unpack(ports)[0]

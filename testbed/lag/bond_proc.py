@@ -1,6 +1,6 @@
-"""What /proc/net/bonding says of LACP, as the port status that our own speaker gives too.
+"""LACP status from /proc/net/bonding, in the same form as our own speaker's.
 
-Pure. The driver shows both ends' parameters and not where its machines are; that follows from the state octets.
+Pure. The driver shows both ends' parameters but not the states of its machines, which follow from the state octets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NO_SYSTEM = "00:00:00:00:00:00"
 
 
 def parse(text: str) -> tuple[PortStatus, ...]:
-    """Every member port, in the driver's order. Without CAP_NET_ADMIN the driver leaves the two ends out: zeros."""
+    """Return every member port, in the driver's order. Without CAP_NET_ADMIN the driver omits both ends: zeros."""
     head, *members = text.split("\nSlave Interface: ")
     active = _fields(head).get("Active Aggregator Info/Aggregator ID", "")
     return tuple(_member(member, active) for member in members)
@@ -59,7 +59,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """'name: value', those indented below a title as 'title/name'."""
+    """Yield each 'name: value'; those indented below a title as 'title/name'."""
     title = ""
     for line in text.splitlines():
         name, colon, value = line.strip().partition(":")

@@ -1,4 +1,4 @@
-"""Which LAG datapath this machine gets, found out by trying each in a throw-away namespace."""
+"""Choice of this machine's LAG datapath, by trying each in a throw-away namespace."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hpn.testbed.lag.datapaths import candidates
 
 
 def choose(wanted: str) -> LagKind:
-    """The datapath to use: the wanted one, or for 'auto' the first that this kernel has.
+    """Return the datapath to use: the requested one, or for 'auto' the first that this kernel supports.
 
-    MachineError, naming the way out, when it cannot be had. Needs the right to make network namespaces.
+    MachineError, with a remedy, when it is not available. Needs the right to create network namespaces.
     """
     problems = []
     probe = ns.create("lag-probe")

@@ -1,4 +1,4 @@
-"""What an operator sets on an LACP system, and the time constants of the standard (IEEE 802.1AX-2014, 6.4.4)."""
+"""Configuration of an LACP system, and the time constants of the standard (IEEE 802.1AX-2014, 6.4.4)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class PortConfig:
 class LacpConfig:
     """One Actor System with one Key, so one candidate LAG per Partner.
 
-    ``fast`` asks the Partner for an LACPDU every second (Short Timeout), else every 30 s. ``aggregate_wait_ns`` is how
-    long ports wait for others to join them before they attach; the standard's value is 2 s. A System that is not
-    ``active`` speaks only to a Partner that is. With ``independent`` control a port distributes only once its Partner
+    ``fast`` requests an LACPDU every second from the Partner (Short Timeout), else every 30 s. ``aggregate_wait_ns`` is
+    how long ports wait for others to join them before they attach; the standard's value is 2 s. A System that is not
+    ``active`` sends only to a Partner that is. With ``independent`` control a port distributes only once its Partner
     collects (6.4.15, Figure 6-21), else it begins both together. A port that has carried traffic and lost its link or
     Partner is out of Synchronization for ``wait_to_restore_ns`` after the Partner is heard again (802.1AX-2020).
     """

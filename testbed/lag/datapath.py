@@ -1,6 +1,6 @@
-"""What a LAG datapath is: who speaks LACP for the LAG of a NIC, and what moves its frames (DESIGN rule 4).
+"""Interface of LAG datapaths: how the LAG of a NIC gets its LACP and forwards its frames (DESIGN rule 4).
 
-A datapath is a module beside this that ends in its ``LagKind``, and one line in ``testbed.lag.datapaths``.
+A datapath is a module alongside this that ends in its ``LagKind``, and one line in ``testbed.lag.datapaths``.
 """
 
 from __future__ import annotations
@@ -23,43 +23,45 @@ ETHERTYPE_PATH_CONTROL = 0x88B5
 """Host-switch path control, an IEEE local experimental ethertype; like LACP it belongs to one member port."""
 
 OnActive = Callable[[tuple[str, ...], Mapping[str, float]], None]
-"""Told the ports that collect and distribute from now on, and how far off now may be from when that was decided
-(``late_ms``, ``early_ms``; empty: the decision was taken in this call)."""
+"""Callback for the ports that collect and distribute from now on, and the uncertainty of that moment.
+
+The decision was up to ``late_ms`` before now, or ``early_ms`` after; empty: it was made in this call.
+"""
 
 
 class HostLag(Protocol):
-    """The LAG of one NIC. It says which ports collect and distribute by calling ``on_active`` of its place."""
+    """The LAG of one NIC. It reports the ports that collect and distribute by ``on_active`` of its place."""
 
     def start(self) -> None:
-        """Begin, with no port active: nothing but control frames that belong to a member port passes."""
+        """Start, with no port active: only control frames of a member port pass."""
 
     def close(self) -> None:
         """Stop and close the sockets; the interfaces stay as they are."""
 
     def carrier(self, port: str, up: bool) -> None:
-        """The link monitor saw a change of this member port's carrier."""
+        """Handle a carrier change of this member port, as the link monitor reported it."""
 
     def look(self) -> None:
-        """The kernel said something about an interface of this LAG."""
+        """Handle a kernel message about an interface of this LAG."""
 
     def set_active(self, ports: Sequence[str]) -> None:
-        """Have exactly these ports carry what leaves and arrives."""
+        """Send and receive traffic on exactly these ports."""
 
     def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
-        """The port that such a packet leaves by while ``active`` (in configured order, not empty) are active."""
+        """Return the packet's egress port while ``active`` (in configured order, not empty) are active."""
 
     def status(self) -> tuple[PortStatus, ...]:
-        """LACP of each port, in the order of the NIC's links."""
+        """Return LACP of each port, in the order of the NIC's links."""
 
     def driver_text(self) -> str:
-        """What a driver says of it, evidence for a run folder; '' where there is none."""
+        """Return a driver's status text, evidence for a run folder; '' without a driver."""
 
 
 @dataclass(frozen=True, slots=True)
 class LagPlace:
-    """Where the LAG of a NIC is to work: in ``space``, the host's namespace, with the ``nft`` of all its NICs.
+    """Environment of a NIC's LAG: ``space`` is the host's namespace, ``nft`` is shared by all its NICs.
 
-    Who speaks LACP by our machines has ``lacp`` make its speaker.
+    Datapaths that use our LACP machines create their speaker by ``lacp``.
     """
 
     fabric: Fabric
@@ -73,23 +75,23 @@ class LagPlace:
 
 @dataclass(frozen=True, slots=True)
 class LagKind:
-    """A LAG datapath: all that wiring, hosts and checks ask of it.
+    """A LAG datapath: everything that wiring, hosts and checks need from it.
 
-    ``problem``: why it cannot be had in a kernel, with the way out, found by trying in a throw-away namespace.
-    ``contradictions``: what of a specification it cannot honour. ``interfaces``: requests made beside those for the
-    cables, given the host's namespace. ``raised``: requests in the host once the cables are there; after these the LAG
-    interface stands. Both are of one NIC. ``at_failure``, ``at_repair``: what its time consists of, a clause each for
-    reports that hold it against another; ``failure_within_ms``, ``repair_within_ms``: how long that is at most.
+    ``problem``: why a kernel does not support it, with a remedy, tested in a throw-away namespace. ``contradictions``:
+    parts of a specification that it cannot honour. ``interfaces``: requests issued together with those for the cables,
+    given the host's namespace. ``raised``: requests in the host once the cables exist, which complete the LAG
+    interface. Both are for one NIC. ``at_failure``, ``at_repair``: the components of its switching time, a clause each
+    for comparison reports; ``failure_within_ms``, ``repair_within_ms``: its upper bounds.
     """
 
     name: str
-    unasked: bool  # 'auto' may take it
+    unasked: bool  # 'auto' may choose it
     problem: Callable[[NetNs], str | None]
     contradictions: Callable[[FabricSpec], Iterable[Problem]]
     interfaces: Callable[[Fabric, Nic, NetNs], Iterable[bytes]]
     raised: Callable[[Fabric, Nic], Iterable[bytes]]
     make: Callable[[LagPlace], HostLag]
-    moves_itself: bool  # traffic has moved when ``on_active`` is told; else it moves in ``set_active``
+    moves_itself: bool  # traffic has moved when ``on_active`` is called; else it moves in ``set_active``
     numbered: bool  # its LACPDUs carry the key and port numbers of the fabric; else only the system ID is known
     at_failure: str
     at_repair: str
@@ -98,9 +100,9 @@ class LagKind:
 
 
 def arp_rules(ports: Sequence[str]) -> list[str]:
-    """nftables rules that send an ARP to each of ``ports``.
+    """Return nftables rules that send an ARP to each of ``ports``.
 
-    Every ToR must hear every ARP: its host route stands on its own neighbour entry.
+    Every ToR must receive every ARP: its host route depends on its own neighbour entry.
     """
     copies = [f'ether type arp dup to "{port}"' for port in ports[1:]]
     return copies + [f'ether type arp fwd to "{port}"' for port in ports[:1]]

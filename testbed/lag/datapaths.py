@@ -1,4 +1,4 @@
-"""The LAG datapaths by the word that a topology file has for them."""
+"""The LAG datapaths by their name in topology files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hpn.testbed.lag import host_bond, host_nft
 from hpn.testbed.lag.datapath import LagKind
 
 AUTO = "auto"
-"""Not one of them: the first that is to be had, of those that may be taken unasked."""
+"""Name for the first available datapath of those that allow automatic choice; not itself a datapath."""
 
 
 def _lacks(kind: LagKind) -> Iterable[str]:
@@ -22,5 +22,5 @@ DATAPATHS: Registry[LagKind] = Registry(
 
 
 def candidates(word: str) -> Sequence[LagKind]:
-    """Those that a lab whose topology says ``lag: word`` may get, best first; none for a word that is unknown."""
+    """Return the datapaths that ``lag: word`` allows, best first; none for an unknown word."""
     return [kind for kind in DATAPATHS.values() if kind.name == word or (word == AUTO and kind.unasked)]

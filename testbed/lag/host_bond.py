@@ -1,14 +1,17 @@
-"""The LAG of a NIC by the Linux bonding driver: it speaks LACP and moves frames, we follow what it decides.
+"""LAG of a NIC by the Linux bonding driver: it runs LACP and forwards frames; this follows its decisions.
 
-The driver notifies the host's link monitor when a member becomes active or idle; each time its state is read anew.
-A member that loses its carrier or is put down it leaves out at once, before the kernel tells of the interface, and
-says so itself only at miimon's next look: what the interface says counts (``bond.MemberState``). For members that LACP
-takes in or out it rewrites its slave array in a work queued when its machines have run, as it tells of them: there
-the moment reported and the driver's are apart by what a work item waits, and by the event loop's lag. Both want RTNL:
-while that is taken the array waits for a jiffy, the telling for the machines' next run. Such an event says so itself.
-It says nothing when LACP comes to terms over a port that it held active already, for want of a better one, nor when
-its machines leave a port that lost its carrier; so while a port with carrier does not distribute, or one without still
-does, the state is read at the pace of the driver's own machines.
+The driver notifies the host's link monitor when a member becomes active or idle; each time its state is read again.
+It drops a member that loses carrier or is put down at once, before the kernel reports the interface. It reports that
+only at miimon's next poll, so the interface's state counts (``bond.MemberState``).
+
+For members that LACP adds or removes, the driver rewrites its slave array in a work item after its machines have run,
+which also notify. The reported moment differs from the driver's by the delay of a work item and the event loop's lag.
+Both need RTNL: while it is taken the array waits for a jiffy, the notification for the machines' next run. Such an
+event carries its uncertainty.
+
+The driver does not notify when LACP agrees on a port that was already active as a fallback. Nor does it when its
+machines leave a port that lost its carrier. So the state is polled at the pace of the driver's own machines while a
+port with carrier does not distribute, or one without still does.
 """
 
 from __future__ import annotations
@@ -29,13 +32,13 @@ from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.lag.states import Mux, Rx
 
 _MACHINES_S = 0.1
-"""The driver runs its LACP machines ten times a second (AD_TIMER_INTERVAL)."""
+"""Period of the driver's LACP machines, ten times a second (AD_TIMER_INTERVAL)."""
 _JIFFY_MS = 10.0
-"""The longest there is (HZ=100): by so much the driver puts off rewriting its slave array when RTNL is taken."""
+"""The longest possible jiffy (HZ=100): the driver's delay in rewriting its slave array when RTNL is taken."""
 
 
 class BondLag:
-    """A bond that wiring made."""
+    """A bond created by wiring."""
 
     def __init__(self, place: LagPlace) -> None:
         nic = place.nic
@@ -51,15 +54,15 @@ class BondLag:
         self._closed = False
 
     def start(self) -> None:
-        """Have ARP go to every port; the driver has been speaking LACP since it has ports."""
+        """Make ARP go to every port; the driver has been running LACP since it has ports."""
         self._datapath.setup()
         self.look()
 
     def carrier(self, _port: str, _up: bool) -> None:
-        """The driver sees carrier itself."""
+        """Do nothing: the driver detects carrier itself."""
 
     def close(self) -> None:
-        """Follow it no longer."""
+        """Stop following the driver."""
         self._closed = True
         self._wait_no_more()
         self._datapath.close()
@@ -71,7 +74,7 @@ class BondLag:
             return
         looked_ns, self._looked_ns = self._looked_ns, now_ns()
         ports = self._datapath.ports()
-        # What its machines decided the driver tells in the same tick, in the next while RTNL is taken, or never.
+        # The driver notifies of its machines' decisions in the same tick, in the next while RTNL is taken, or never.
         late = {"late_ms": min((self._looked_ns - looked_ns) / 1e6, _MACHINES_S * 1e3)}
         if not ports.settled:
             self._again = asyncio.get_running_loop().call_later(_MACHINES_S, self.look)
@@ -82,23 +85,23 @@ class BondLag:
         self._tell(ports, late)
 
     def set_active(self, ports: Sequence[str]) -> None:
-        """Mirror ARP to these ports where the driver does not; it has moved all else already."""
+        """Mirror ARP to these ports if the driver does not; it has moved all other traffic already."""
         self._datapath.set_active(ports)
 
     def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
-        """The port by the driver's hash."""
+        """Return the port chosen by the driver's hash."""
         return self._datapath.port_for(src_ip, dst_ip, sport, dport, proto, active)
 
     def status(self) -> tuple[PortStatus, ...]:
-        """LACP of each port, as far as the driver tells."""
+        """Return LACP of each port, as far as the driver reports it."""
         return self._datapath.status()
 
     def driver_text(self) -> str:
-        """/proc/net/bonding of this LAG. OSError when the bond is gone."""
+        """Return /proc/net/bonding of this LAG. OSError when the bond is gone."""
         return self._datapath.text()
 
     def _tell(self, ports: BondPorts, late: Mapping[str, float]) -> None:
-        """Put on the timeline which LACP states changed since the last look; those in between are not seen."""
+        """Emit the LACP states that changed since the last look; those in between are missed."""
         for port, states in ports.machines.items():
             before = self._machines.get(port, ())
             detail = late if port in ports.running else {}

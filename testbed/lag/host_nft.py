@@ -1,4 +1,4 @@
-"""The LAG of a NIC by our LACP speaker and nftables, where there is no bonding driver."""
+"""LAG of a NIC by our LACP speaker and nftables, without the bonding driver."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WAY_OUT = "apt install libnftables1, modprobe -a nft_fwd_netdev nft_dup_netdev 
 
 
 class NftLag:
-    """Our LACP speaker, and nftables as datapath."""
+    """LAG by our LACP speaker, with nftables as datapath."""
 
     def __init__(self, place: LagPlace) -> None:
         fabric, nic = place.fabric, place.nic
@@ -41,22 +41,22 @@ class NftLag:
         self._on_active = place.on_active
         self._speaker = speaker(place, self._decided)
         self._down_delay_s = fabric.spec.lacp.down_delay_ms / 1000
-        self._lost: dict[str, asyncio.TimerHandle] = {}  # ports whose loss of carrier the speaker is still to hear of
+        self._lost: dict[str, asyncio.TimerHandle] = {}  # pending reports of carrier loss, by port
 
     def start(self) -> None:
-        """Make the rules and begin to speak LACP."""
+        """Create the rules and start LACP."""
         self._datapath.setup()
         self._speaker.start()
 
     def close(self) -> None:
-        """Stop; what was still to be told of carrier is not told any more."""
+        """Stop, and cancel pending carrier reports."""
         for waiting in self._lost.values():
             waiting.cancel()
         self._lost.clear()
         self._speaker.stop()
 
     def carrier(self, port: str, up: bool) -> None:
-        """Tell the speaker: of a carrier at once, of its loss after ``down_delay_ms`` if it is still away then."""
+        """Report carrier to the speaker: its return at once, its loss after ``down_delay_ms`` if it still lasts."""
         if port in self._lost:
             self._lost.pop(port).cancel()
         if up or not self._down_delay_s:
@@ -66,22 +66,22 @@ class NftLag:
             self._lost[port] = loop.call_later(self._down_delay_s, self._speaker.carrier, port, False)
 
     def look(self) -> None:
-        """Nothing: the speaker knows."""
+        """Do nothing: our speaker tracks port state itself."""
 
     def set_active(self, ports: Sequence[str]) -> None:
         """Swap the rules."""
         self._datapath.set_active(ports)
 
     def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
-        """The port by nftables' hash."""
+        """Return the port chosen by nftables' hash."""
         return self._datapath.port_for(src_ip, dst_ip, sport, dport, proto, active)
 
     def status(self) -> tuple[PortStatus, ...]:
-        """How our speaker stands."""
+        """Return our speaker's status of each port."""
         return self._speaker.status()
 
     def driver_text(self) -> str:
-        """There is no driver."""
+        """Return '': there is no driver."""
         return ""
 
     def _decided(self, ports: tuple[str, ...]) -> None:
@@ -89,7 +89,7 @@ class NftLag:
 
 
 def speaker(place: LagPlace, on_active: ActiveSink) -> Speaking:
-    """Our LACP for a NIC, as the fabric numbers it."""
+    """Return our LACP speaker for a NIC, with the fabric's numbers."""
     nic, spec = place.nic, place.fabric.spec.lacp
     lacp = LacpConfig(
         system=nic.mac,
@@ -102,7 +102,7 @@ def speaker(place: LagPlace, on_active: ActiveSink) -> Speaking:
 
 
 def lag_seed(fabric: Fabric, nic: Nic) -> int:
-    """The LAG hash seed of a NIC, from the fabric's seed: 32 bits, not zero."""
+    """Return the LAG hash seed of a NIC, from the fabric's seed: 32 bits, not zero."""
     digest = hashlib.blake2b(f"{fabric.spec.seed}/lag/{nic.name}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") | 1
 
@@ -122,7 +122,7 @@ def _problem(probe: NetNs) -> str | None:
 
 
 def _pair(fabric: Fabric, nic: Nic, space: NetNs) -> Iterator[bytes]:
-    """The LAG interface is one end of a veth pair; GSO bursts are cut there, before the LAG hash."""
+    """Yield a veth pair whose first end is the LAG interface; it segments GSO bursts before the LAG hash."""
     yield rtnl.add_veth(
         nic.lag,
         nic.lag_ifindex,

@@ -1,4 +1,4 @@
-"""Linux's jhash() (Bob Jenkins' lookup3, linux/jhash.h) and nftables' use of it, to know a flow's port in advance."""
+"""Linux's jhash() (Bob Jenkins' lookup3, linux/jhash.h) and nftables' use of it, to predict a flow's port."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def _words(count: int) -> struct.Struct:
 
 @lru_cache(_REMEMBERED)
 def jhash(key: bytes, seed: int) -> int:
-    """The 32-bit hash of ``key``, whose length must be a multiple of four octets (nftables pads every field).
+    """Return the 32-bit hash of ``key``, whose length must be a multiple of four octets (nftables pads every field).
 
-    It is remembered: where thousands of flows are is asked several times a second while they run.
+    It is cached: the ports of thousands of flows are computed several times a second while they run.
     """
     words = list(_words(len(key) // 4).unpack(key))
     a = b = c = (_INITIAL + len(key) + seed) & _MASK
@@ -33,7 +33,7 @@ def jhash(key: bytes, seed: int) -> int:
 
 
 def nft_jhash(key: bytes, modulus: int, seed: int) -> int:
-    """What 'jhash ... mod ``modulus`` seed ``seed``' yields: the hash scaled to 0 .. modulus - 1 (reciprocal_scale)."""
+    """Return 'jhash ... mod ``modulus`` seed ``seed``': the hash scaled to 0 .. modulus - 1 (reciprocal_scale)."""
     return jhash(key, seed) * modulus >> 32
 
 

@@ -1,8 +1,8 @@
-"""A LAG by the Linux bonding driver, mode 4: the driver speaks LACP and chooses ports; we watch it.
+"""A LAG by the Linux bonding driver, mode 4: the driver runs LACP and chooses ports; this monitors it.
 
-Before Linux 6.17 the driver sends an ARP through one port only and ignores the option that would change it, so the
-answer is read back and, where needed, ARP leaving the bond is copied to every active port: by nftables, or by traffic
-control where nftables cannot.
+Before Linux 6.17 the driver sends an ARP through one port only and ignores the option that would change it. So the
+driver's answer is read back. If needed, ARP that leaves the bond is copied to every active port: by nftables, or by
+traffic control if nftables cannot.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class BondPorts:
-    """The driver's state: ``active`` ports collect and distribute; ``settled``: its machines have no more to do.
+    """The driver's state: ``active`` ports collect and distribute; ``settled``: its machines have nothing pending.
 
-    ``running`` ports have carrier and are up: LACP decides about them, about the others their carrier has.
+    ``running`` ports have carrier and are up, so LACP has decided about them; about the others, their carrier.
     """
 
     active: tuple[str, ...]
@@ -44,7 +44,7 @@ class BondPorts:
 
 
 class KernelDatapath:
-    """The bond of one NIC, which exists already (``bond.make``); ``members`` in the order they were given to it."""
+    """Bond of one NIC, which exists already (``bond.make``); ``members`` in the order of their enslavement."""
 
     def __init__(self, ns: NetNs, nft: Nft, lag: Member, members: Sequence[Member]) -> None:
         self._ns = ns
@@ -55,7 +55,7 @@ class KernelDatapath:
         self._queries = ns.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
 
     def setup(self) -> None:
-        """Find out whether the driver sends ARP to every port, else mirror it. OSError when that is impossible."""
+        """Check whether the driver sends ARP to every port, else mirror it. OSError when that is impossible."""
         if bond.bond_state(self._query(self._lag)).broadcasts_neighbour:
             return
         try:
@@ -64,7 +64,7 @@ class KernelDatapath:
             self._mirror = TcMirror(self._ns, self._lag.ifindex, {m.name: m.ifindex for m in self._members})
 
     def ports(self) -> BondPorts:
-        """What the driver does with the member ports. OSError when the bond is gone."""
+        """Return the driver's state of the member ports. OSError when the bond is gone."""
         aggregator = bond.bond_state(self._query(self._lag)).aggregator
         states = {member.name: bond.member_state(self._query(member)) for member in self._members}
         ours = {name for name, state in states.items() if state.aggregator == aggregator}
@@ -79,32 +79,32 @@ class KernelDatapath:
         )
 
     def status(self) -> tuple[PortStatus, ...]:
-        """LACP of each member port, as far as the driver tells."""
+        """Return LACP of each member port, as far as the driver reports it."""
         return bond_proc.parse(self.text())
 
     def text(self) -> str:
-        """The driver's own words, /proc/net/bonding/NAME. OSError when the bond is gone."""
+        """Return /proc/net/bonding/NAME. OSError when the bond is gone."""
         with self._ns.entered():
             return Path(f"/proc/thread-self/net/bonding/{self._lag.name}").read_text()
 
     def set_active(self, ports: Sequence[str]) -> None:
-        """Point the ARP mirror, where there is one, at these ports; for all else the driver decides."""
+        """Direct the ARP mirror, if any, to these ports; the driver moves all other traffic."""
         if self._mirror is not None:
             self._mirror.set_active(ports)
 
     def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
-        """The active port by the driver's layer3+4 hash."""
+        """Return the active port by the driver's layer3+4 hash."""
         return active[bond.layer34_hash(src_ip, dst_ip, sport, dport, proto) % len(active)]
 
     def close(self) -> None:
-        """Let go of the bond, which stays as it is, without its ARP mirror."""
+        """Release the bond, which stays as it is, without its ARP mirror."""
         if self._mirror is not None:
             self._mirror.close()
             self._mirror = None
         self._queries.close()
 
     def _query(self, link: Member) -> bytes:
-        """The body of the kernel's answer about one interface. OSError when it is gone."""
+        """Return the body of the kernel's answer about one interface. OSError when it is gone."""
         self._queries.send(bond.get_link(link.ifindex))
         for kind, _, _, body in rtnl.split(self._queries.recv(1 << 16)):
             if kind == rtnl.RTM_NEWLINK:
@@ -113,7 +113,7 @@ class KernelDatapath:
 
 
 class NftMirror:
-    """ARP to every port by an nftables egress chain on the bond. NftError where the kernel has none."""
+    """ARP mirror to every port by an nftables egress chain on the bond. NftError if the kernel has none."""
 
     def __init__(self, nft: Nft, lag: str) -> None:
         self._nft = nft
@@ -121,20 +121,20 @@ class NftMirror:
         nft.run(mirror_setup(self._table, lag))
 
     def set_active(self, ports: Sequence[str]) -> None:
-        """Copy to these ports from now on; to none: leave ARP to the driver."""
+        """Copy to these ports from now on; if there are none, leave ARP to the driver."""
         self._nft.run(mirror_rules(self._table, ports))
 
     def close(self) -> None:
-        """Mirror no more."""
+        """Remove the mirror."""
         self._nft.run(f"delete table netdev {self._table}")
 
 
 def mirror_setup(table: str, lag: str) -> str:
-    """An egress chain on the bond (Linux 5.16)."""
+    """Return an egress chain on the bond (Linux 5.16)."""
     return f'table netdev {table} {{ chain mirror {{ type filter hook egress device "{lag}" priority 0; }}; }}'
 
 
 def mirror_rules(table: str, ports: Sequence[str]) -> str:
-    """Send every ARP to each of ``ports`` instead of the driver's one, in one transaction."""
+    """Return rules that send every ARP to each of ``ports`` instead of the driver's one, in one transaction."""
     rules = [f"add rule netdev {table} mirror {rule}" for rule in arp_rules(ports)]
     return "\n".join([f"flush chain netdev {table} mirror", *rules])

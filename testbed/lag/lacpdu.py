@@ -1,6 +1,7 @@
 """The LACPDU on the wire: encode version 1, decode every version (IEEE 802.1AX-2014, 6.4.2).
 
-Only what follows the Ethernet header: 110 octets, from version 2 on possibly more. The header is the sender's business.
+It covers the payload after the Ethernet header: 110 octets, from version 2 on possibly more. The sender adds the
+header.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class PortState(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class PortInfo:
-    """What one end says about a port: the Actor_ or Partner_ parameters. ``system`` is 'aa:bb:cc:dd:ee:ff'."""
+    """Parameters of one end of a port: Actor_ or Partner_. ``system`` is 'aa:bb:cc:dd:ee:ff'."""
 
     system_priority: int
     system: str
@@ -49,7 +50,7 @@ class PortInfo:
 
 @dataclass(frozen=True, slots=True)
 class Lacpdu:
-    """One LACPDU: who sends it, and whom the sender believes to be at the other end. Delay in tens of microseconds."""
+    """One LACPDU: the sender's parameters and its view of the partner. Delay in tens of microseconds."""
 
     actor: PortInfo
     partner: PortInfo
@@ -57,7 +58,7 @@ class Lacpdu:
 
 
 def encode(pdu: Lacpdu) -> bytes:
-    """The 110 octets of ``pdu``, subtype first. struct.error when a field does not fit."""
+    """Return the 110 octets of ``pdu``, subtype first. struct.error when a field does not fit."""
     return _PDU.pack(
         _SUBTYPE_LACP,
         _VERSION,
@@ -72,10 +73,10 @@ def encode(pdu: Lacpdu) -> bytes:
 
 
 def decode(payload: bytes) -> Lacpdu | None:
-    """The LACPDU in an Ethernet payload of type 0x8809; None when it is none, or is cut short or malformed.
+    """Decode an Ethernet payload of type 0x8809; None when it is not an LACPDU, or is truncated or malformed.
 
     Lengths are validated; TLV types and reserved octets are not, so that later versions interwork (6.4.12). These have
-    further TLVs where version 1 has its Terminator (6.4.2.4); we act on none of them, so all are skipped.
+    further TLVs where version 1 has its Terminator (6.4.2.4); all are skipped, since none is used here.
     """
     if len(payload) < LACPDU_SIZE or payload[0] != _SUBTYPE_LACP:
         return None

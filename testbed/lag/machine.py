@@ -1,10 +1,10 @@
 """One LACP System: its ports, its Selection Logic and its clock-free API (IEEE 802.1AX-2014, 6.4).
 
 Selection: ports whose Partner shows the same system priority, system ID and key belong to one Aggregator; a Partner
-that refuses aggregation gets an Aggregator of its own. One Aggregator is active at a time, and the ports of the
-others are STANDBY: out of Synchronization, so their Partners send nothing either. A ToR with a system ID of its own
-is thereby refused. The active Aggregator is the one with most usable ports, ties going to the lowest port number, and
-once one of its ports has attached it stays until none is usable: Linux bonding's ad_select=stable.
+that refuses aggregation gets an Aggregator of its own. One Aggregator is active at a time. The ports of the others are
+STANDBY: out of Synchronization, so their Partners send nothing either. This refuses a ToR with a system ID of its own.
+The active Aggregator is the one with most usable ports; on a tie, the one with the lowest port number. Once one of its
+ports has attached it stays until none is usable: Linux bonding's ad_select=stable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hpn.testbed.lag.states import LagId, Mux, Rx, Selected
 
 @dataclass(frozen=True, slots=True)
 class Transmit:
-    """Send this LACPDU out of this port."""
+    """Action: send this LACPDU out of this port."""
 
     port: str
     pdu: Lacpdu
@@ -29,7 +29,7 @@ class Transmit:
 
 @dataclass(frozen=True, slots=True)
 class StateChanged:
-    """A machine of ``port`` entered the state ``what``, or its Partner changed ('partner-changed')."""
+    """Action: a machine of ``port`` entered the state ``what``, or its Partner changed ('partner-changed')."""
 
     port: str
     what: str
@@ -41,7 +41,7 @@ Action = Transmit | StateChanged
 
 @dataclass(frozen=True, slots=True)
 class PortStatus:
-    """How one port stands, for display."""
+    """Status of one port, for display."""
 
     name: str
     enabled: bool
@@ -53,14 +53,14 @@ class PortStatus:
 
 
 class LacpSystem:
-    """The LACP of one System. Every call takes CLOCK_MONOTONIC nanoseconds and returns what to do, in order."""
+    """LACP of one System. Every call takes CLOCK_MONOTONIC nanoseconds and returns actions, in order."""
 
     def __init__(self, config: LacpConfig, ports: Sequence[PortConfig], beat_ns: int | None = None) -> None:
-        """BEGIN: all ports without carrier. ``beat_ns`` is what periodic LACPDUs keep to, as ``LacpPort`` has it."""
+        """Begin (BEGIN) with all ports without carrier. ``beat_ns`` aligns periodic LACPDUs, as in ``LacpPort``."""
         self.config = config
-        self.refusing = False  # the operator's word: no port may be SELECTED, so every Partner leaves its port
-        self.settled = 0  # how often the machines were run; between two times nothing of ``status`` changes
-        self._refused = False  # ``refusing`` when the ports were last selected
+        self.refusing = False  # set by the operator: no port may be SELECTED, so every Partner leaves its port
+        self.settled = 0  # number of runs of the machines; ``status`` does not change between two runs
+        self._refused = False  # ``refusing`` at the last selection
         self._actions: list[Action] = []
         self._beat_ns = beat_ns
         self._ports = {port.name: self._new_port(port) for port in ports}
@@ -74,18 +74,18 @@ class LacpSystem:
         return LacpPort(self.config, port, report, self._beat_ns)
 
     def carrier(self, port: str, up: bool, now: int) -> list[Action]:
-        """The link of ``port`` came or went (port_enabled)."""
+        """Set the carrier of ``port`` (port_enabled)."""
         self._ports[port].carrier(up, now)
         return self.tick(now)
 
     def receive(self, port: str, pdu: Lacpdu, now: int) -> list[Action]:
-        """``pdu`` arrived on ``port``."""
+        """Handle a received ``pdu``."""
         receiver = self._ports[port]
         receiver.receive(pdu, now)
         return self.tick(now) if receiver.stirred else []
 
     def again(self, port: str, pdu: Lacpdu, now: int) -> bool:
-        """``pdu`` arrived on ``port``: whether it says what the last one did, so that nothing is to be done."""
+        """Handle a received ``pdu`` if it repeats the last one; return True if so, as nothing else is to be done."""
         return self._ports[port].again(pdu, now)
 
     def tick(self, now: int) -> list[Action]:
@@ -107,7 +107,7 @@ class LacpSystem:
         return actions
 
     def _settle(self, now: int) -> None:
-        """Select and run the Mux machines until all rest; then they do so until something stirs a port."""
+        """Select and run the Mux machines until all rest; they then rest until an event at a port."""
         ports = self._ports.values()
         moved = True
         while moved:
@@ -122,7 +122,7 @@ class LacpSystem:
             port.stirred = False
 
     def next_deadline(self) -> int | None:
-        """When ``tick`` next has something to do; None when only a carrier or a frame can change anything."""
+        """Return when ``tick`` next has something to do; None when only a carrier or a frame can change anything."""
         due = None
         for port in self._ports.values():
             at = port.next_deadline()
@@ -131,7 +131,7 @@ class LacpSystem:
         return due
 
     def at_rest(self) -> dict[str, tuple[Lacpdu, Lacpdu, int, int]]:
-        """The ports that speak, as ``LacpPort.at_rest`` has it, if all of them rest; else none."""
+        """Return ``LacpPort.at_rest`` of the ports that send, if all of them rest; else nothing."""
         found = {}
         for name, port in self._ports.items():
             rest = port.at_rest()
@@ -142,30 +142,30 @@ class LacpSystem:
         return found
 
     def resume(self, port: str, rested: Rested) -> None:
-        """Have a port run on that was at rest."""
+        """Resume a port that was at rest."""
         self._ports[port].resume(rested)
 
     @property
     def active_ports(self) -> tuple[str, ...]:
-        """The ports that collect and distribute, in configured order."""
+        """Ports that collect and distribute, in configured order."""
         return tuple(name for name in self._ports if self.collecting_distributing(name))
 
     def collecting_distributing(self, port: str) -> bool:
-        """True while ``port`` carries the LAG's frames."""
+        """Return True while ``port`` carries the LAG's frames."""
         return self._ports[port].mux is Mux.COLLECTING_DISTRIBUTING
 
     def status(self) -> tuple[PortStatus, ...]:
-        """Every port, in configured order."""
+        """Return every port's status, in configured order."""
         return tuple(
             PortStatus(name, port.enabled, port.actor, port.partner, port.rx, port.mux, port.selected)
             for name, port in self._ports.items()
         )
 
     def _select(self) -> None:
-        """The Selection Logic (6.4.14): an Aggregator for each port, and one active Aggregator."""
+        """Run the Selection Logic (6.4.14): an Aggregator for each port, and one active Aggregator."""
         ports = tuple(self._ports.values())
         for port in ports:
-            # A port that must leave its Aggregator gets a new one only after the Mux has let go of the old.
+            # A port that must leave its Aggregator gets a new one only after the Mux has detached from the old.
             if port.aggregator is None and port.mux is Mux.DETACHED:
                 port.aggregator = port.lag_id()
         self._active = _choose_active(self._active, ports)

@@ -1,7 +1,7 @@
-"""The Marker Responder: the octets that answer a Marker PDU (IEEE 802.1AX-2014, 6.5). Pure.
+"""The Marker Responder: answers to Marker PDUs (IEEE 802.1AX-2014, 6.5). Pure.
 
-Who moves conversations from one port of a LAG to another may send a Marker out of the old port and go on once it is
-answered: all that went before it has arrived then. Answering is mandatory, asking is not; we never ask.
+A system that moves conversations between ports of a LAG may send a Marker out of the old port and wait for the answer:
+then all earlier frames have arrived. Responding is mandatory, sending Markers is not; we never send any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MARKER_PDU_SIZE = _PDU.size
 
 
 def answer(payload: bytes) -> bytes | None:
-    """The Marker Response PDU to an Ethernet payload of type 0x8809; None when it is no Marker PDU, or malformed.
+    """Return the Marker Response PDU to an Ethernet payload of type 0x8809; None if it is no valid Marker PDU.
 
     Lengths are validated; version, pad and reserved octets are not, so that later versions interwork (6.5.4.2).
     """

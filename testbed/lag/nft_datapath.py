@@ -22,13 +22,13 @@ from hpn.testbed.lag.jhash import nft_jhash
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
 
 _KEY = 0x0C
-"""The first of the registers of four bytes that the hash is over (NFT_REG32_04)."""
+"""First of the four-byte registers with the hash key (NFT_REG32_04)."""
 _IPV4 = nftrules.load_meta(Meta.PROTOCOL, 1) + nftrules.equal(1, b"\x08\x00")
 _IS_UDP = nftrules.load_meta(Meta.L4PROTO, 1) + nftrules.equal(1, bytes([UDP]))
 _ADDRESSES = nftrules.load(Base.NETWORK, 12, 4, _KEY) + nftrules.load(Base.NETWORK, 16, 4, _KEY + 1)
 _UDP_PORTS = nftrules.load(Base.TRANSPORT, 0, 2, _KEY + 2) + nftrules.load(Base.TRANSPORT, 2, 2, _KEY + 3)
 _KEYS = ((_IS_UDP + _IPV4 + _ADDRESSES + _UDP_PORTS, 16), (_IPV4 + _ADDRESSES, 8))
-"""What brings a key into its registers where a packet has it, and the key's size in bytes: UDP's, and of all else."""
+"""Expressions that load a packet's key into its registers, and the key's size in bytes: for UDP, and for the rest."""
 _ETHER_IPV4, _ETHER_ARP = nftrules.ethertype(0x0800), nftrules.ethertype(0x0806)
 _CONTROL = [nftrules.ethertype(kind) + nftrules.accept() for kind in (ETHERTYPE_SLOW_PROTOCOLS, ETHERTYPE_PATH_CONTROL)]
 
@@ -37,7 +37,7 @@ class NftDatapath:
     """The nftables datapath of one NIC; ``nft`` is shared by all NICs of the host."""
 
     def __init__(self, nft: Nft, lag: str, inner: str, ports: Sequence[str], seed: int) -> None:
-        """``ports`` in the order of their links; ``seed`` makes the choice of port reproducible."""
+        """Describe the datapath; ``ports`` in link order, ``seed`` makes the choice of port reproducible."""
         self._nft = nft
         self._lag = lag
         self._table = f"lag_{lag}"
@@ -47,7 +47,7 @@ class NftDatapath:
         self._seed = seed
 
     def setup(self) -> None:
-        """Make the table and its two chains. NftError when an interface is missing."""
+        """Create the table and its two chains. NftError when an interface is missing."""
         members = ", ".join(f'"{port}"' for port in self._ports)
         self._nft.run(
             f"table netdev {self._table} {{\n"
@@ -58,19 +58,19 @@ class NftDatapath:
         self.set_active(())
 
     def set_active(self, ports: Sequence[str]) -> None:
-        """Swap the rules in one transaction: every packet meets the old rules or the new, none meets neither.
+        """Swap the rules in one transaction: every packet meets the old rules or the new ones.
 
-        No sets or maps in here: the kernel swaps rules atomically, but a packet that is between the old rules and
-        their set when the generation changes finds that set empty and would be dropped.
-        NftError with the kernel's errno when a port is missing or the kernel refuses: nothing is changed then.
+        It uses no sets or maps. The kernel swaps rules atomically. But a packet that is between the old rules and their
+        set when the generation changes finds that set empty and would be dropped. NftError with the kernel's errno when
+        a port is missing or the kernel refuses: nothing is changed then.
         """
-        indexes = [self._index_of(port) for port in ports]  # of now: an interface that is made anew has another
+        indexes = [self._index_of(port) for port in ports]  # read each time: a recreated interface has another index
         distribute = [self._tx.append(rule) for rule in self._distribute(indexes)]
         collect = [self._rx.append(rule) for rule in (*_CONTROL, *self._collect(indexes))]
         self._nft.commit([self._tx.flush(), self._rx.flush(), *distribute, *collect])
 
     def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
-        """The active port whose turn it is by jhash: UDP by addresses and ports, the rest by addresses alone."""
+        """Return the active port by jhash: UDP by addresses and ports, the rest by addresses alone."""
         if len(active) == 1:
             return active[0]
         return active[port_index(src_ip, dst_ip, sport, dport, proto, len(active), self._seed)]
@@ -80,7 +80,7 @@ class NftDatapath:
         self._nft.run(f"delete table netdev {self._table}")
 
     def _distribute(self, ports: Sequence[int]) -> Iterator[bytes]:
-        """Of what the host sends every ARP leaves by each port, all else of IPv4 by the one that the hash says."""
+        """Yield rules for the host's frames: ARP leaves by every port, other IPv4 by the one of the hash."""
         for port in ports[1:]:
             yield _ETHER_ARP + nftrules.duplicate(port)
         for port in ports[:1]:
@@ -94,7 +94,7 @@ class NftDatapath:
                 yield hashed + nftrules.equal(1, struct.pack("=I", number)) + nftrules.forward(port)
 
     def _collect(self, ports: Sequence[int]) -> Iterator[bytes]:
-        """What ports receive comes out of the LAG."""
+        """Yield rules that forward received frames of ports out of the LAG."""
         if ports:
             inner = nftrules.forward(self._index_of(self._inner))
             for port in ports:
@@ -108,7 +108,7 @@ class NftDatapath:
 
 
 def port_index(src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: int, seed: int) -> int:
-    """Which of so many ``active`` ports a packet leaves by: what the rules of a datapath with that seed do."""
+    """Return the index, below ``active``, of a packet's port, as the rules of a datapath with that seed choose it."""
     key = socket.inet_aton(src_ip) + socket.inet_aton(dst_ip)
     if proto == UDP:
         key += struct.pack("!HxxHxx", sport, dport)  # one 32-bit register each

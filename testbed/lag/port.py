@@ -1,12 +1,12 @@
-"""The per-port machines of LACP: Receive, Periodic Transmission, Mux and Transmit (IEEE 802.1AX-2014, 6.4.12 - 6.4.16).
+"""Per-port LACP machines: Receive, Periodic Transmission, Mux and Transmit (IEEE 802.1AX-2014, 6.4.12 - 6.4.16).
 
-Pure: the caller brings time and frames. The Mux machine is the one for coupled control (Figure 6-22), as Linux
+Pure: the caller provides time and frames. The Mux machine is the one for coupled control (Figure 6-22), as Linux
 bonding runs by default: collecting and distributing begin and end together, which is also all that a datapath
 with a single set of active ports can express. By configuration it is the one for independent control (Figure 6-21).
 
 LACP is never disabled here and links are never re-plugged to another port of the same System, so LACP_DISABLED and
 port_moved are absent. The administrative default Partner is not in Synchronization: a port without an LACP Partner
-carries nothing. It asks for the rate we ask for ourselves, so that two ends that gave each other up meet again soon.
+carries nothing. It requests the same rate as we do, so that two ends that defaulted meet again soon.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _NTT_STATE = PortState.ACTIVITY | PortState.TIMEOUT | PortState.AGGREGATION | Po
 
 
 class LacpPort:
-    """One Aggregation Port: the variables of 6.4.7 and the machines that move them."""
+    """One Aggregation Port: the variables of 6.4.7 and its machines."""
 
     def __init__(self, system: LacpConfig, config: PortConfig, report: Report, beat_ns: int | None = None) -> None:
-        """BEGIN. ``report`` is told the name of each state entered.
+        """Begin (BEGIN). ``report`` gets the name of each state entered.
 
-        With ``beat_ns`` the periodic LACPDUs of a port that carries traffic move to whole seconds after that time, each
-        as much too early as the tolerance allows and none too late: ports that have it in common then send together.
+        With ``beat_ns`` the periodic LACPDUs of a port that carries traffic move to whole seconds after that time. Each
+        is early by at most the tolerance and never late, so that ports with the same beat send together.
         """
         self.config = config
         self.enabled = False
@@ -74,9 +74,9 @@ class LacpPort:
         self._restoring = False  # it carried traffic, failed, and has not been restored since
         self._restore_at: int | None = None
         self.stirred = True
-        """Something may have changed that the Selection Logic or the Mux machine looks at; who runs them clears it."""
-        self._settled: tuple[Lacpdu, PortState] | None = None  # the last PDU, and our state, when it changed nothing
-        self._last: Lacpdu | None = None  # sent
+        """True if the Selection Logic or the Mux machine may have to run; their caller clears it."""
+        self._settled: tuple[Lacpdu, PortState] | None = None  # the last PDU, and our state, if it changed nothing
+        self._last: Lacpdu | None = None  # last one sent
         self._beat_ns = beat_ns
 
     @property
@@ -97,15 +97,16 @@ class LacpPort:
 
     @property
     def ready(self) -> bool:
-        """Ready_N: the port has waited long enough for others to join (6.4.15), and the rate limit lets it say so.
+        """Ready_N: the port has waited for others to join (6.4.15), and the rate limit allows it to send that.
 
-        A port that attached in silence would take traffic as soon as its Partner is in Synchronization, and the
-        Partner not before it is told, up to a second later: all that while what the port sends would be lost.
+        A port that attached without sending would accept traffic as soon as its Partner is in Synchronization. The
+        Partner would follow only when it gets an LACPDU, up to a second later; until then the port's frames would be
+        lost.
         """
         return self.mux is Mux.WAITING and self._wait_while is None and self._held_until() is None
 
     def carrier(self, up: bool, now: int) -> None:
-        """port_enabled changes. A lost link keeps its selection, so that it comes back undisturbed (6.4.12)."""
+        """Set port_enabled. A lost link keeps its selection, so that it comes back undisturbed (6.4.12)."""
         if up == self.enabled:
             return
         self.enabled, self.stirred = up, True
@@ -117,7 +118,7 @@ class LacpPort:
             self._enter_rx(Rx.PORT_DISABLED)
 
     def receive(self, pdu: Lacpdu, now: int) -> None:
-        """An LACPDU arrived: the Receive machine enters CURRENT."""
+        """Handle an LACPDU: the Receive machine enters CURRENT."""
         if not self.enabled or self.again(pdu, now):
             return
         self._hear(now)
@@ -130,7 +131,7 @@ class LacpPort:
         self._settled = (pdu, self._state) if answered else None
 
     def again(self, pdu: Lacpdu, now: int) -> bool:
-        """An LACPDU arrived: whether it was read already, and answered if need be. If so, that is all."""
+        """Handle an LACPDU if it repeats the last one, which needs no answer; return True if so."""
         if self.rx is not Rx.CURRENT or self._settled is None or self._settled != (pdu, self._state):
             return False
         self._hear(now)
@@ -140,7 +141,7 @@ class LacpPort:
         self._current_while = now + (SHORT_TIMEOUT_NS if self._system.fast else LONG_TIMEOUT_NS)
 
     def run_timers(self, now: int) -> None:
-        """Act on the timers that have expired, and on what the Periodic machine sees of the Partner."""
+        """Handle expired timers, and the Partner's influence on the Periodic machine."""
         if self._current_while is not None and now >= self._current_while:
             self.stirred = True
             if self.rx is Rx.CURRENT:
@@ -150,7 +151,7 @@ class LacpPort:
         held = self._held_until()
         if held is not None and now >= held:
             self._sent.popleft()
-            self.stirred |= self.mux is Mux.WAITING  # nobody else looks at ``ready``
+            self.stirred |= self.mux is Mux.WAITING  # else ``ready`` would not be evaluated
         if self._wait_while is not None and now >= self._wait_while:
             self._wait_while = None
             self.stirred = True
@@ -159,7 +160,7 @@ class LacpPort:
         self._run_periodic(now)
 
     def run_mux(self, ready: bool, now: int) -> bool:
-        """Take one transition of the Mux machine, if there is one to take; ``ready`` is its Aggregator's Ready."""
+        """Take one transition of the Mux machine, if any; return True if so. ``ready`` is its Aggregator's Ready."""
         following = self._next_mux(ready)
         if following is self.mux:
             return False
@@ -195,7 +196,7 @@ class LacpPort:
         return following
 
     def transmit(self, now: int) -> Lacpdu | None:
-        """The LACPDU to send now, if Need To Transmit and the rate limit allow one (6.4.16). After ``run_timers``."""
+        """Return the LACPDU to send now, if NTT and the rate limit allow one (6.4.16). Call it after ``run_timers``."""
         if self.enabled and self._both_passive():
             self._ntt = False
         if not self._ntt or not self.enabled or self._held_until() is not None:
@@ -207,9 +208,9 @@ class LacpPort:
         return self._last
 
     def at_rest(self) -> tuple[Lacpdu, Lacpdu, int, int] | None:
-        """What it says, what it hears, until when it waits for that, when it is next due; None: it does more than that.
+        """Return the PDUs it sends and receives, the latter's deadline, and its next due time; None if not at rest.
 
-        After ``run_timers`` and ``transmit``, of a port that carries traffic and keeps to its beat.
+        Call it after ``run_timers`` and ``transmit``; a port is at rest if it carries traffic and keeps to its beat.
         """
         carries = self.mux is Mux.COLLECTING_DISTRIBUTING and self.rx is Rx.CURRENT and not self._ntt
         if (
@@ -226,14 +227,14 @@ class LacpPort:
         return (last, settled[0], until, due) if said_all and (due - self._beat_ns) % FAST_PERIODIC_NS == 0 else None
 
     def resume(self, rested: Rested) -> None:
-        """Run on after a rest in which another looked after its timers."""
+        """Resume after a rest in which the wire handled its timers."""
         self._current_while, self._periodic_timer = rested.until_ns, rested.due_ns
         if rested.said_ns is not None:
             self._sent.clear()
             self._sent.append(rested.said_ns)
 
     def next_deadline(self) -> int | None:
-        """When ``run_timers`` or ``transmit`` next has something to do; None when never."""
+        """Return when ``run_timers`` or ``transmit`` next has something to do; None when never."""
         waits = (self._ntt and self.enabled) or (self.mux is Mux.WAITING and self._wait_while is None)
         held = self._held_until() if waits else None
         due = self._current_while
@@ -243,7 +244,7 @@ class LacpPort:
         return due
 
     def lag_id(self) -> LagId | None:
-        """The LAG this port could join; None while no Partner is known, or when the Partner is this System (a loop)."""
+        """Return the LAG this port could join; None without a known Partner, or if it is this System (a loop)."""
         partner = self.partner
         if PortState.DEFAULTED in self._state or partner.system == self._system.system:
             return None
@@ -251,7 +252,7 @@ class LacpPort:
         return LagId(partner.system_priority, partner.system, partner.key, individual)
 
     def select(self, selected: Selected) -> None:
-        """The Selection Logic's word."""
+        """Set the Selection Logic's decision."""
         if selected is not self.selected:
             self.selected = selected
             if selected is Selected.UNSELECTED:
@@ -289,7 +290,7 @@ class LacpPort:
         self._report(state.value, {})
 
     def _update_selected(self, seen: PortInfo) -> None:
-        """Unselect when the Partner is not who it was (6.4.9)."""
+        """Unselect when the Partner's identity has changed (6.4.9)."""
         if _identity(seen) == _identity(self.partner):
             return
         detail: Mapping[str, str | int] = {
@@ -302,7 +303,7 @@ class LacpPort:
         self.select(Selected.UNSELECTED)
 
     def _update_ntt(self, view: PortInfo) -> bool:
-        """Answer a Partner whose view of us is out of date (6.4.9): whether it is."""
+        """Schedule an answer to a Partner with an outdated view of us (6.4.9); return True if it is outdated."""
         actor = self.actor
         same_port = _parameters(view) == _parameters(actor)
         outdated = not same_port or (view.state ^ actor.state) & _NTT_STATE != _NONE
@@ -310,7 +311,7 @@ class LacpPort:
         return outdated
 
     def _record_pdu(self, pdu: Lacpdu) -> None:
-        """Take over the Partner's parameters; judge anew whether it is in Synchronization with us (6.4.9)."""
+        """Record the Partner's parameters, and evaluate again whether it is in Synchronization with us (6.4.9)."""
         state, view, actor = pdu.actor.state, pdu.partner, self.actor
         knows_us = _identity(view) == _identity(actor)
         maintained = PortState.ACTIVITY in state or PortState.ACTIVITY in view.state & actor.state
@@ -324,13 +325,13 @@ class LacpPort:
         self._set_partner(replace(self.partner, state=self.partner.state & ~clear | add))
 
     def _set_partner(self, partner: PortInfo) -> None:
-        """What every PDU asks of the Partner's state is kept: looking into a set of flags takes long."""
+        """Store the Partner, and cache two of its flags that every PDU needs, because flag tests are slow."""
         self.partner = partner
         self._partner_active = PortState.ACTIVITY in partner.state
         self._partner_fast = PortState.TIMEOUT in partner.state
 
     def _run_restore(self, now: int) -> None:
-        """The wait to restore runs while the Partner is heard; when it is not, it has to begin anew."""
+        """Run the wait to restore while the Partner is heard; otherwise it starts again."""
         if not self._restoring or not self.usable:
             self._restore_at = None
         elif self._restore_at is None:
@@ -339,7 +340,7 @@ class LacpPort:
             self._restoring, self._restore_at, self.stirred = False, None, True
 
     def _both_passive(self) -> bool:
-        """Neither end may begin, so none speaks (6.4.13, NO_PERIODIC)."""
+        """Return True if both ends are passive, so that neither may send (6.4.13, NO_PERIODIC)."""
         return not self._system.active and not self._partner_active
 
     def _run_periodic(self, now: int) -> None:
@@ -359,7 +360,7 @@ class LacpPort:
         self._periodic_timer = due
 
     def _held_until(self) -> int | None:
-        """When the rate limit allows the next LACPDU; None when it allows one at once."""
+        """Return when the rate limit allows the next LACPDU; None when it allows one at once."""
         return self._sent[0] + FAST_PERIODIC_NS if len(self._sent) == MAX_PDUS_PER_FAST_PERIOD else None
 
 
@@ -368,5 +369,5 @@ def _parameters(info: PortInfo) -> tuple[int, str, int, int, int]:
 
 
 def _identity(info: PortInfo) -> tuple[int, str, int, int, int, bool]:
-    """What must stay equal for a port to keep its place in a LAG."""
+    """Return the parameters that must stay equal for a port to keep its place in a LAG."""
     return (*_parameters(info), PortState.AGGREGATION in info.state)

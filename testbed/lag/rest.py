@@ -1,6 +1,6 @@
-"""A port at rest: its partner says every second what it said before, and so does the port.
+"""A port at rest: its partner sends the same LACPDU every second, and so does the port.
 
-Nothing else is to be done then but to notice when that ends, which whoever has its wire can do alone.
+The only remaining task is to detect when that ends, which the owner of its wire can do alone.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """What such a port says and hears. Times of CLOCK_MONOTONIC."""
+    """LACPDUs that such a port sends and expects. Times of CLOCK_MONOTONIC."""
 
     said: bytes
     heard: bytes
     until_ns: int
-    """When the partner has been silent for too long, unless it is heard before."""
+    """Time at which the partner has been silent for too long, unless it is heard before."""
     due_ns: int
-    """When it is to be said next, and every second from then on."""
+    """Time of the next transmission, repeated every second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rested:
-    """What became of it: ``until_ns`` and ``due_ns`` as they are now, and when it was said last; None: not at all."""
+    """History of a rest: current ``until_ns`` and ``due_ns``, and the last transmission; None: there was none."""
 
     until_ns: int
     due_ns: int
@@ -33,10 +33,10 @@ class Rested:
 
 @runtime_checkable
 class RestingWire(Protocol):
-    """An open port that can say and hear the same by itself."""
+    """An open port that can send and expect the same LACPDU by itself."""
 
     def rest(self, resting: Resting, wake: Callable[[], None]) -> None:
-        """Do so until ``wake_up``; call ``wake`` when the partner was silent. What else is heard is handed on."""
+        """Do so until ``wake_up``; call ``wake`` when the partner was silent. Other frames are delivered."""
 
     def wake_up(self) -> Rested:
-        """End it."""
+        """End the rest and return its history."""

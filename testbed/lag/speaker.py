@@ -1,8 +1,8 @@
 """The LACP speaker: one LacpSystem on the wire.
 
-It belongs to one node. A system costs one timer, a namespace one packet socket, so that a process can speak for
-every port of a lab. CLOCK_MONOTONIC is the machines' clock. What it asks of the process it runs in is ``Surroundings``:
-an asyncio loop, unless said otherwise.
+It belongs to one node. A system needs one timer, a namespace one packet socket, so that one process can serve
+every port of a lab. The machines' clock is CLOCK_MONOTONIC. The services that it needs from its process are
+``Surroundings``: by default an asyncio loop.
 """
 
 from __future__ import annotations
@@ -27,54 +27,54 @@ _NOTHING: tuple[bytes, Lacpdu | None] = (b"", None)
 
 
 class Timer(Protocol):
-    """Something that will be called."""
+    """Handle of a scheduled call."""
 
     def cancel(self) -> None:
-        """Or not."""
+        """Cancel the call."""
 
 
 class Wire(Protocol):
     """One port, open for slow protocols."""
 
     def send(self, payload: bytes, destination: str) -> bool:
-        """Send one frame to a MAC address; False when it is known that it did not leave."""
+        """Send one frame to a MAC address; False when it is known to be lost."""
 
     def close(self) -> None:
-        """Hear and send nothing more."""
+        """Stop receiving and sending."""
 
 
 class Surroundings(Protocol):
-    """What a speaker needs of the process that it runs in."""
+    """Services that a speaker needs from its process."""
 
     def open(self, ns: NetNs, interface: str, on_frame: OnFrame) -> Wire:
-        """Have ``on_frame`` called with what the port receives. OSError when it is missing."""
+        """Open a port and call ``on_frame`` with each payload it receives. OSError when it is missing."""
 
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
-        """Have ``call`` called with ``at_ns`` when CLOCK_MONOTONIC is there."""
+        """Schedule ``call`` with argument ``at_ns`` at that time of CLOCK_MONOTONIC."""
 
     def beat_ns(self, ns: NetNs) -> int | None:
-        """What the periodic LACPDUs of all its ports keep to, as ``LacpPort`` has it; None to send each alone."""
+        """Return the beat of the periodic LACPDUs of all its ports, as in ``LacpPort``; None to send each alone."""
 
     def moved(self) -> None:
-        """Hear that the machines have moved: the ports may stand otherwise than before."""
+        """Handle a run of the machines: port status may have changed."""
 
 
 class InLoop:
-    """An asyncio loop, which is running whenever a speaker is called."""
+    """Services of an asyncio loop, which must be running whenever a speaker is called."""
 
     def open(self, ns: NetNs, interface: str, on_frame: OnFrame) -> Wire:
-        """A packet socket."""
+        """Open a packet socket."""
         return PacketSocket(ns, interface, ETHERTYPE_SLOW_PROTOCOLS, group=SLOW_PROTOCOLS_MAC, on_frame=on_frame)
 
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
-        """The loop's own clock is that one too."""
+        """Schedule the call on the loop, whose clock is CLOCK_MONOTONIC too."""
         return asyncio.get_running_loop().call_at(at_ns / SECOND_NS, call, at_ns)
 
     def beat_ns(self, ns: NetNs) -> int | None:
-        """Ports of one node send when each is due: drills fall on their timers at any phase."""
+        """Return None: each port of a node sends when it is due, since drills fall on its timers at any phase."""
 
     def moved(self) -> None:
-        """Whoever wants to know asks."""
+        """Do nothing: status is read on demand."""
 
 
 _IN_LOOP = InLoop()
@@ -82,10 +82,10 @@ _IN_LOOP = InLoop()
 
 @dataclass(frozen=True, slots=True)
 class SystemAt:
-    """One LACP System of ``node``, on interfaces of ``ns``; ``emit`` hears what happens.
+    """One LACP System of ``node``, on interfaces of ``ns``; ``emit`` receives its events.
 
     ``on_active`` is called with the collecting and distributing ports whenever they change, within the call that
-    changed them and before anything is sent or told.
+    changed them and before any frame or event.
     """
 
     node: str
@@ -97,9 +97,9 @@ class SystemAt:
 
 
 class Speaker:
-    """Speaks LACP for one System; use it inside a running loop.
+    """LACP speaker of one System; use it inside a running loop.
 
-    Ports are without carrier until ``carrier`` says otherwise.
+    Ports are without carrier until ``carrier`` sets it.
     """
 
     def __init__(self, system: SystemAt, around: Surroundings = _IN_LOOP) -> None:
@@ -112,25 +112,25 @@ class Speaker:
         self._around = around
         self._system = self._begin()
         self._sockets: dict[str, Wire] = {}
-        self._heard: dict[str, tuple[bytes, Lacpdu | None]] = {}  # the last PDU on each port, as it came and as read
+        self._heard: dict[str, tuple[bytes, Lacpdu | None]] = {}  # the last PDU on each port, raw and decoded
         self._said: dict[str, tuple[Lacpdu, bytes]] = {}  # the last one sent
         self._active: tuple[str, ...] = ()
-        self._looked = 0  # the last time the machines had moved when the active ports were looked at
-        self._resting: dict[str, RestingWire] = {}  # all its ports that speak, or none
+        self._looked = 0  # run of the machines at which the active ports were last read
+        self._resting: dict[str, RestingWire] = {}  # all its ports that send, or none
         self._timer: Timer | None = None
-        self._due = 0  # when the timer fires
+        self._due = 0  # expiry of the timer
 
     @property
     def active_ports(self) -> tuple[str, ...]:
-        """The ports that collect and distribute, in configured order."""
+        """Ports that collect and distribute, in configured order."""
         return self._system.active_ports
 
     def status(self) -> tuple[PortStatus, ...]:
-        """How each port stands."""
+        """Return the status of each port."""
         return self._system.status()
 
     def start(self) -> None:
-        """BEGIN: open the sockets and forget any earlier life. OSError when an interface is missing."""
+        """Start with BEGIN: open the sockets and discard any earlier state. OSError when an interface is missing."""
         self.stop()
         self._system = self._begin()
         self._looked = 0
@@ -144,12 +144,12 @@ class Speaker:
             self._sockets[port.name] = self._around.open(self._ns, port.name, partial(self._received, port.name))
 
     def stop(self) -> None:
-        """Fall silent without a farewell, as a switch that crashes does. ``on_active`` is not called."""
+        """Stop without a farewell, as a switch that crashes does. ``on_active`` is not called."""
         self.freeze()
         self._active = ()
 
     def freeze(self) -> None:
-        """Fall silent and deaf but forget nothing, as a process that hangs; until ``thaw``."""
+        """Stop sending and receiving but keep all state, as a process that hangs; until ``thaw``."""
         self._wake()
         for opened in self._sockets.values():
             opened.close()
@@ -157,13 +157,13 @@ class Speaker:
         self._drop_timer()
 
     def thaw(self) -> None:
-        """Run on after ``freeze``; timers that ran out meanwhile are due now."""
+        """Resume after ``freeze``; timers that expired meanwhile are due now."""
         self._open()
         now = now_ns()
         self._apply(self._system.tick(now), now)
 
     def refuse(self, refusing: bool) -> None:
-        """Take every port out of its Aggregator, or back. Takes effect at once."""
+        """Take every port out of its Aggregator, or put it back. Takes effect at once."""
         self._wake()
         self._system.refusing = refusing
         if self._sockets:
@@ -171,14 +171,14 @@ class Speaker:
             self._apply(self._system.tick(now), now)
 
     def carrier(self, port: str, up: bool) -> None:
-        """The lab's link monitor saw the carrier of ``port``. Ignored while stopped."""
+        """Handle a carrier change that the lab's link monitor reported. Ignored while stopped."""
         if self._sockets:
             self._wake()
             now = now_ns()
             self._apply(self._system.carrier(port, up, now), now)
 
     def _received(self, port: str, payload: bytes, _source: str) -> None:
-        """Partners say the same every second: what is as it was on this port is not read anew."""
+        """Handle a received frame; a repetition of the last one on this port is not decoded again."""
         self._wake()
         now = now_ns()
         said, pdu = self._heard.get(port, _NOTHING)
@@ -226,7 +226,7 @@ class Speaker:
         return said
 
     def _rest(self) -> None:
-        """Leave it to the wires to say and hear the same, where they can and nothing else is to be done."""
+        """Delegate the periodic LACPDUs to the wires, if they support it and nothing else is pending."""
         wires = dict[str, RestingWire]()
         rests = self._system.at_rest()
         for port, (_, heard, _, _) in rests.items():
@@ -242,7 +242,7 @@ class Speaker:
             wires[port].rest(Resting(self._encoded(port, said), self._heard[port][0], until_ns, due_ns), self._wake)
 
     def _wake(self) -> None:
-        """Run the machines again, where they were left."""
+        """End the rest and resume the machines."""
         if self._resting:
             resting, self._resting = self._resting, {}
             for port, wire in resting.items():
@@ -255,7 +255,7 @@ class Speaker:
             self._timer = None
 
     def _arm(self) -> None:
-        """Have the timer fire no later than the next deadline.
+        """Make the timer fire no later than the next deadline.
 
         A timer that fires too early finds nothing due and is armed again: cheaper than moving it at every frame.
         """

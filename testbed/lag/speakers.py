@@ -1,4 +1,4 @@
-"""Who speaks LACP for a lab: speakers in this process, or in one of their own (``testbed.lag.apart``)."""
+"""Interface of a lab's LACP: speakers in this process, or in a separate one (``testbed.lag.apart``)."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from hpn.testbed.lag.speaker import Speaker, SystemAt
 
 
 class Speaking(Protocol):
-    """What ``testbed.lag.speaker.Speaker`` offers, wherever its machines run."""
+    """Interface of ``testbed.lag.speaker.Speaker``, wherever its machines run."""
 
     @property
     def active_ports(self) -> tuple[str, ...]:
-        """The ports that collect and distribute, in configured order."""
+        """Ports that collect and distribute, in configured order."""
 
     def status(self) -> tuple[PortStatus, ...]:
-        """How each port stands."""
+        """Return the status of each port."""
 
     def start(self) -> None:
-        """BEGIN."""
+        """Start with BEGIN."""
 
     def stop(self) -> None:
-        """Fall silent without a farewell. ``on_active`` is not called."""
+        """Stop without a farewell. ``on_active`` is not called."""
 
     def freeze(self) -> None:
-        """Fall silent and deaf but forget nothing, until ``thaw``."""
+        """Stop sending and receiving but keep all state, until ``thaw``."""
 
     def thaw(self) -> None:
-        """Run on."""
+        """Resume."""
 
     def refuse(self, refusing: bool) -> None:
-        """Take every port out of its Aggregator, or back."""
+        """Take every port out of its Aggregator, or put it back."""
 
     def carrier(self, port: str, up: bool) -> None:
-        """The lab's link monitor saw the carrier of ``port``. Ignored while stopped."""
+        """Handle a carrier change that the lab's link monitor reported. Ignored while stopped."""
 
 
 class Speakers(Protocol):
@@ -42,37 +42,37 @@ class Speakers(Protocol):
 
     @property
     def trouble(self) -> str | None:
-        """How it died, though nobody here had asked for that."""
+        """Description of an unexpected death; None while all is well."""
 
     @property
     def pids(self) -> frozenset[int]:
-        """Processes of its own, for their parent to wait for itself."""
+        """Child processes that their owner waits for."""
 
     def make(self, system: SystemAt) -> Speaking:
-        """A speaker for one System."""
+        """Create a speaker for one System."""
 
     def settle(self) -> None:
-        """Return when all that speakers were told is done: those that were stopped or frozen send nothing more."""
+        """Wait until all calls to speakers have taken effect: those stopped or frozen send nothing more."""
 
     def close(self) -> None:
-        """End what runs beside this process."""
+        """End the separate process, if any."""
 
 
 class Here:
-    """All in this process: what a speaker is told is done when its call returns."""
+    """LACP in this process: a speaker's calls take effect before they return."""
 
     trouble: str | None = None
     pids: frozenset[int] = frozenset()
 
     def make(self, system: SystemAt) -> Speaking:
-        """One on the running loop."""
+        """Create a speaker on the running loop."""
         return Speaker(system)
 
     def settle(self) -> None:
-        """It is."""
+        """Do nothing: calls take effect before they return."""
 
     def close(self) -> None:
-        """There is nothing."""
+        """Do nothing: there is no child process."""
 
 
 HERE = Here()

@@ -1,4 +1,4 @@
-"""The states the LACP machines can be in, and what tells one LAG from another (IEEE 802.1AX-2014, 6.3.6 and 6.4)."""
+"""States of the LACP machines, and the identity of a LAG (IEEE 802.1AX-2014, 6.3.6 and 6.4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Periodic(StrEnum):
 
 
 class Mux(StrEnum):
-    """States of the Mux machine; COLLECTING is of independent control only, whose DISTRIBUTING is the last one."""
+    """States of the Mux machine; COLLECTING exists only in independent control, whose DISTRIBUTING is the last one."""
 
     DETACHED = "detached"
     WAITING = "waiting"
@@ -35,7 +35,7 @@ class Mux(StrEnum):
 
 
 class Selected(StrEnum):
-    """What the Selection Logic says of the port."""
+    """Selection Logic's decision about a port."""
 
     UNSELECTED = "unselected"
     STANDBY = "standby"
@@ -44,9 +44,9 @@ class Selected(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LagId:
-    """What tells a LAG of this System from its others (6.3.6): ports may aggregate when it is equal.
+    """Identity of a LAG within this System (6.3.6): ports with equal ones may aggregate.
 
-    ``individual`` is our own port number when the Partner refuses aggregation, else None. The Partner's would not do:
+    ``individual`` is our own port number when the Partner refuses aggregation, else None. The Partner's is unsuitable:
     two ToRs that share a system ID may give their ports equal numbers.
     """
 

@@ -1,9 +1,9 @@
-"""The LAG steers by destination: what leaves by a member port for some addresses leaves by another member instead.
+"""LAG steering by destination: packets to some addresses leave by another member port than the LAG's choice.
 
-One nftables chain on the way out of each member (netdev egress, Linux 5.16), which comes after the choice of port by
-either datapath, Linux bonding's or ours, and before the port's token bucket. Beside it a set of addresses for each
-other member; the rules never change, only what is in the sets, and one transaction carries out all that is wanted at a
-time. A frame that is handed over passes the other member's chain too: addresses must not be steered in a circle.
+There is one nftables chain at the egress of each member (netdev egress, Linux 5.16). It comes after the choice of port
+by either datapath, Linux bonding's or ours, and before the port's token bucket. Each other member has a set of
+addresses there. The rules never change, only the sets' contents, and one transaction makes all changes at a time. A
+redirected frame passes the other member's chain too: addresses must not be steered in a circle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.routing.pathcontrol.actions import Steer
 
 _BEFORE_ALL = -300
-"""Priority: whatever else looks at what leaves a port sees only what does leave by it."""
+"""Priority: other chains at a port's egress see only frames that really leave by it."""
 
 _FEATURES = f"""
 table netdev probe {{
@@ -33,7 +33,7 @@ class Steering:
     """The steering of one NIC; ``nft`` is shared by all NICs of the host."""
 
     def __init__(self, nft: Nft, lag: str, ports: Sequence[str]) -> None:
-        """``ports``: the member ports in the order of their links."""
+        """Describe the steering; ``ports`` are the member ports in the order of their links."""
         self._nft = nft
         self._table = f"steer_{lag}"
         self._ports = tuple(ports)
@@ -41,13 +41,13 @@ class Steering:
         self._stands = False
 
     def setup(self) -> None:
-        """Make chains and empty sets; nothing for a NIC of one port. NftError when the kernel refuses."""
+        """Create chains and empty sets; no-op for a NIC of one port. NftError when the kernel refuses."""
         if len(self._ports) > 1:
             self._nft.run(table(self._table, self._ports))
             self._stands = True
 
     def apply(self, changes: Iterable[Steer]) -> None:
-        """Carry out these in one transaction: a packet meets the sets as they were or as they will be."""
+        """Apply the changes in one transaction: a packet meets the old sets or the new ones."""
         lines = []
         for (start, end, verb), addresses in self._grouped(changes).items():
             name = _set_name(self._ports, start, end)
@@ -56,16 +56,16 @@ class Steering:
             self._nft.run("\n".join(lines))
 
     def port_for(self, port: str, dst_ip: str) -> str:
-        """The port by which a packet leaves that the LAG sends to ``port``."""
+        """Return the egress port of a packet that the LAG sends to ``port``."""
         return self._steered.get((port, dst_ip), port)
 
     @property
     def steered(self) -> Mapping[tuple[str, str], str]:
-        """What was asked of the kernel, as ``standing``, which asks the kernel itself and takes longer."""
+        """Requested steering, as ``standing``, which reads the kernel and is slower."""
         return self._steered
 
     def standing(self) -> Mapping[tuple[str, str], str]:
-        """What the kernel steers: port and address to the port used instead. NftError when the table is gone."""
+        """Return the kernel's steering: port and address to the port used instead. NftError when the table is gone."""
         if not self._stands:
             return {}
         sets = elements(self._nft.run(f"list table netdev {self._table}"))
@@ -76,14 +76,14 @@ class Steering:
         }
 
     def close(self) -> None:
-        """Steer no more."""
+        """Remove the steering."""
         if self._stands:
             self._nft.run(f"delete table netdev {self._table}")
             self._stands = False
         self._steered.clear()
 
     def _grouped(self, changes: Iterable[Steer]) -> Mapping[tuple[str, str, str], list[str]]:
-        """Note the changes, and say what is to be deleted and added: from, to and verb with the addresses."""
+        """Record the changes; return the addresses to delete and add by from, to and verb."""
         gone: dict[tuple[str, str, str], list[str]] = {}
         come: dict[tuple[str, str, str], list[str]] = {}
         for change in changes:
@@ -98,9 +98,9 @@ class Steering:
 
 
 def check() -> None:
-    """MachineError, naming the way out, when this kernel cannot steer.
+    """Raise MachineError, with a remedy, when this kernel cannot steer.
 
-    Needs the right to make network namespaces.
+    Needs the right to create network namespaces.
     """
     probe = ns.create("steer-probe")
     try:
@@ -117,7 +117,7 @@ def check() -> None:
 
 
 def table(name: str, ports: Sequence[str]) -> str:
-    """The table for these member ports, with nothing in its sets. Pure."""
+    """Return the table for these member ports, with empty sets. Pure."""
     sets = "".join(f"set {_set_name(ports, *pair)} {{ type ipv4_addr; }}\n" for pair in pairs(ports))
     chains = "".join(
         f'chain p{index} {{ type filter hook egress device "{port}" priority {_BEFORE_ALL};\n'
@@ -131,12 +131,12 @@ def table(name: str, ports: Sequence[str]) -> str:
 
 
 def pairs(ports: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each member port with each other."""
+    """Yield each member port with each other."""
     return ((start, end) for start in ports for end in ports if start != end)
 
 
 def elements(listed: str) -> Mapping[str, Sequence[str]]:
-    """The addresses in each set that has any, in what nft says of a table."""
+    """Parse nft's listing of a table: the addresses in each non-empty set."""
     sets = re.findall(r"set (\w+) \{[^{}]*elements = \{([^}]*)\}", listed)
     return {name: re.findall(r"\d+\.\d+\.\d+\.\d+", within) for name, within in sets}
 

@@ -1,7 +1,7 @@
 """ARP to every port of a bond by traffic control, where nftables has no netdev family (the distribution's UML).
 
-A clsact queue on the bond, and a filter on its way out that copies each ARP to the ports (pkt_cls.h, tc_mirred.h).
-The filter is replaced as delete and add in one batch: an ARP in between goes the driver's way.
+A clsact queue on the bond has an egress filter that copies each ARP to the ports (pkt_cls.h, tc_mirred.h).
+The filter is replaced by delete and add in one batch: an ARP in between leaves by the driver's choice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EGRESS_REDIR, _EGRESS_MIRROR = 1, 2
 
 
 class TcMirror:
-    """The mirror of the bond ``lag``; ``members`` are its ports' ifindexes by name. OSError when the kernel refuses."""
+    """ARP mirror of the bond ``lag``; ``members`` are its ports' ifindexes by name. OSError when the kernel refuses."""
 
     def __init__(self, space: NetNs, lag: int, members: Mapping[str, int]) -> None:
         self._lag = lag
@@ -38,29 +38,29 @@ class TcMirror:
         self._netlink.run([queue(lag)])
 
     def set_active(self, ports: Sequence[str]) -> None:
-        """Copy to these ports from now on; to none: leave ARP to the driver."""
+        """Copy to these ports from now on; if there are none, leave ARP to the driver."""
         add = [copy_to(self._lag, [self._members[port] for port in ports])] if ports else []
         self._netlink.run([clear(self._lag), *add])
 
     def close(self) -> None:
-        """Mirror no more."""
+        """Remove the mirror."""
         self._netlink.run([clear(self._lag)])
         self._netlink.close()
 
 
 def queue(ifindex: int) -> bytes:
-    """Give an interface the place where the filter goes."""
+    """Return a request to add the clsact queue, which holds the filter."""
     body = _TCMSG.pack(0, ifindex, _CLSACT_HANDLE, _CLSACT, 0) + rtnl.attribute(_KIND, b"clsact\0")
     return rtnl.message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_EXCL, body)
 
 
 def clear(ifindex: int) -> bytes:
-    """Take the filter away, if there is one."""
+    """Return a request to remove the filter, if there is one."""
     return rtnl.message(_RTM_DELTFILTER, 0, _TCMSG.pack(0, ifindex, 0, _EGRESS, 0))
 
 
 def copy_to(ifindex: int, ports: Sequence[int]) -> bytes:
-    """Send every ARP that leaves ``ifindex`` out of each of ``ports`` (at least one) instead."""
+    """Return a request to send every ARP that leaves ``ifindex`` out of each of ``ports`` (at least one) instead."""
     actions = b"".join(
         rtnl.attribute(number, _mirred(port, last=number == len(ports))) for number, port in enumerate(ports, 1)
     )
@@ -73,7 +73,7 @@ def copy_to(ifindex: int, ports: Sequence[int]) -> bytes:
 
 
 def _mirred(port: int, *, last: bool) -> bytes:
-    """The last port gets the frame itself, those before it a copy."""
+    """Return an action that redirects the frame to the last port, or copies it to an earlier one."""
     verdict, how = (_STOLEN, _EGRESS_REDIR) if last else (_PIPE, _EGRESS_MIRROR)
     parameters = struct.pack("=IIiiiiI", 0, 0, verdict, 0, 0, how, port)
     return rtnl.attribute(_KIND, b"mirred\0") + rtnl.attribute(_OPTIONS, rtnl.attribute(_MIRRED_PARMS, parameters))

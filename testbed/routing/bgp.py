@@ -1,4 +1,4 @@
-"""What a BGP daemon is to the lab, whichever program it is: one object per switch, and what is said of the program."""
+"""Interface of a BGP daemon to the lab, for any program: one object per switch, and a description of the program."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from hpn.testbed.routing.sessions import Sessions
 
 
 class BgpDaemon(ABC):
-    """The BGP daemon of one switch: one process or several, which live and die together.
+    """BGP daemon of one switch: one process or several, which live and die together.
 
-    It learns the host routes in its kernel (``rtnl.PROTO_HOST_ROUTE``), announces them and the subnets of its ToR, and
-    puts what it hears into the kernel as multipath routes. It finds out by itself what happens to links and neighbours.
-    The timeline hears of sessions that come and go (BGP, BFD) and of its processes (DAEMON) as the daemon's own log
-    tells of them: nothing is polled. Use it inside a running loop.
+    It learns the host routes in its kernel (``rtnl.PROTO_HOST_ROUTE``) and announces them and the subnets of its ToR.
+    It installs received routes in the kernel as multipath routes. It detects changes of links and neighbours by itself.
+    The timeline gets session events (BGP, BFD) and process events (DAEMON) from the daemon's own log: nothing is
+    polled. Use it inside a running loop.
     """
 
     TITLE: ClassVar[str]
-    """What messages call it: 'BIRD'."""
+    """Name in messages: 'BIRD'."""
 
     def __init__(self, node: Node, ns: NetNs, emit: EventSink) -> None:
         self.node = node
         self.sessions = Sessions(node.name, emit)
         self.held = False
-        """Stopped by ``freeze``."""
+        """True if stopped by ``freeze``."""
         self.trouble: str | None = None
-        """How it died when nobody here had asked for that; None once it is started again."""
+        """Description of an unexpected death; None once it is started again."""
         self.large = False
-        """Whether it is one of a lab so large that the kernel is to be spared; set before ``start``."""
+        """True in a large lab, which has to spare the kernel; set before ``start``."""
         self._ns = ns
         self._emit = emit
         self._children: dict[str, Child] = {}
@@ -54,7 +54,7 @@ class BgpDaemon(ABC):
 
     @property
     def pids(self) -> frozenset[int]:
-        """Its processes."""
+        """Process IDs of the daemon."""
         return frozenset(child.pid for child in self._children.values())
 
     @property
@@ -68,10 +68,10 @@ class BgpDaemon(ABC):
         return self.sessions.bfd
 
     def start(self, *, holding: bool = False) -> None:
-        """Start it in the switch's namespace with empty state; returns at once. MachineError when it cannot be.
+        """Start it in the switch's namespace with empty state; return at once. MachineError when that fails.
 
-        May be called again after a death. ``holding``: where the program can do that, a ToR announces no host until
-        ``hear``, and what it hears is kept from its kernel until ``deliver``.
+        May be called again after a death. ``holding``, if the program supports it: a ToR announces no host until
+        ``hear``, and received routes stay out of its kernel until ``deliver``.
         """
         if self._children:
             raise RuntimeError(f"{self.node.name}: {self.TITLE} is running")
@@ -80,11 +80,11 @@ class BgpDaemon(ABC):
         self._launch()
 
     def hear(self) -> None:
-        """Announce the hosts in the kernel, and from now on those that come; otherwise as ``deliver``."""
+        """Announce the hosts in the kernel, and new ones from now on; otherwise as ``deliver``."""
         self._deaf = False
 
     def deliver(self) -> None:
-        """Put into the kernel what was held, and from now on what comes; blocks until the program has understood.
+        """Install held routes in the kernel, and new ones from now on; block until the program has confirmed.
 
         MachineError when it refuses. May be called from another thread than the loop's.
         """
@@ -96,7 +96,7 @@ class BgpDaemon(ABC):
 
     @abstractmethod
     def withdraw(self) -> None:
-        """Announce the host routes of this ToR no longer, only its subnets. MachineError when it refuses."""
+        """Withdraw the host routes of this ToR, but not its subnets. MachineError when it refuses."""
 
     @abstractmethod
     def announce(self) -> None:
@@ -104,16 +104,16 @@ class BgpDaemon(ABC):
 
     @abstractmethod
     def reset(self, port: str) -> None:
-        """End the BGP session of this port, which comes back by itself. MachineError when it refuses."""
+        """End the BGP session of this port, which recovers by itself. MachineError when it refuses."""
 
     def freeze(self) -> None:
-        """Stop it in its tracks (SIGSTOP): it neither forwards news nor says farewell until killed or thawed."""
+        """Freeze it (SIGSTOP): it sends neither updates nor a farewell until killed or thawed."""
         if self._children:
             self._signal(signal.SIGSTOP)
             self.held = True
 
     def thaw(self) -> None:
-        """Let it run on (SIGCONT)."""
+        """Resume it (SIGCONT)."""
         if self._children:
             self._signal(signal.SIGCONT)
             self.held = False
@@ -125,14 +125,14 @@ class BgpDaemon(ABC):
             self._signal(signal.SIGKILL)
 
     async def gone(self) -> None:
-        """Wait until it has died; returns at once when it does not run."""
+        """Wait until it has died; return at once when it is not running."""
         for child in list(self._children.values()):
             await child.gone()
 
     def _spawn(self, program: str, command: Sequence[str], heard: Callable[[str], None]) -> None:
         """Start a process of this daemon; ``heard`` gets each line that it writes.
 
-        One that follows another's words comes into what has become of the daemon meanwhile: it may be held, or dying.
+        A process started on another's output may find the daemon frozen or dying, and then gets the same state.
         """
         if self._ending:
             return
@@ -147,7 +147,7 @@ class BgpDaemon(ABC):
             child.signal(number)
 
     def _died(self, program: str, code: int) -> None:
-        """A process is dead; unless somebody here wanted that, the others go with it."""
+        """Handle the death of a process; if it was unexpected, kill the others."""
         child = self._children.pop(program)
         if not self._ending:
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
@@ -159,7 +159,7 @@ class BgpDaemon(ABC):
             self.sessions.end(f"{self.TITLE} died")
 
     def _called(self, _program: str) -> str:
-        """What messages call one of its processes."""
+        """Return the name of one of its processes in messages."""
         return self.TITLE
 
     def _say(self, program: str, what: str, **detail: int) -> None:
@@ -168,12 +168,12 @@ class BgpDaemon(ABC):
 
 @dataclass(frozen=True, slots=True)
 class DaemonKind:
-    """A program, or a suite of them, that speaks BGP in the switches of a lab.
+    """A program, or a suite of them, for BGP in the switches of a lab.
 
-    ``missing``: why this machine cannot run it, with the way out. ``contradictions``: what of a topology it cannot
-    honour, each with its key and the way out. ``folder``: of the files of all its switches, in the
-    sandbox's own /run; it is to be there when the first is started. ``route_protocol``: of its routes in the kernel.
-    ``scan_ms``: how often it looks at its interfaces by itself, 0 when never. ``memory``: bytes per switch, measured.
+    ``missing``: why this machine cannot run it, with a remedy. ``contradictions``: parts of a topology that it cannot
+    honour, each with its key and a remedy. ``folder``: for the files of all its switches, in the sandbox's own /run; it
+    must exist when the first is started. ``route_protocol``: of its routes in the kernel. ``scan_ms``: period of its
+    interface scans, 0 for none. ``memory``: bytes per switch, measured.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""A daemon's process in a switch's namespace, watched without polling: its words on a pipe, its death as a pidfd.
+"""A daemon's process in a switch's namespace, watched without polling: output by a pipe, death by a pidfd.
 
-One posix-style spawn (vfork), no shell. Whatever is forgotten dies with the lab's PID namespace.
+It is spawned by vfork, without a shell. Any process left over dies with the lab's PID namespace.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ _AT_ONCE = 1 << 16
 
 
 class Child:
-    """A process that runs from the moment this is made, inside a running loop, until ``died`` is called.
+    """A process that runs from construction, inside a running loop, until ``died`` is called.
 
-    ``heard`` gets each line that it writes, as it comes; ``died`` gets its exit code, or minus the signal, once all is
-    heard.
+    ``heard`` gets each line of output as it comes; ``died`` gets the exit code, or minus the signal, after all output.
     """
 
     def __init__(
         self, command: Sequence[str], ns: NetNs, heard: Callable[[str], None], died: Callable[[int], None]
     ) -> None:
-        """MachineError when the program cannot be started."""
+        """Start the process. MachineError when the program cannot be started."""
         self._heard, self._died = heard, died
         self._lines = Lines()
         output, theirs = os.pipe2(os.O_CLOEXEC)
@@ -50,7 +49,7 @@ class Child:
 
     @property
     def last_words(self) -> str:
-        """The latest line that it wrote, 'no word' when there is none."""
+        """Latest line of its output, 'no word' when there is none."""
         return self._lines.last or "no word"
 
     @property
@@ -59,11 +58,11 @@ class Child:
         return self._process.pid
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal; nothing when it is dead."""
+        """Send it a signal; no-op when it is dead."""
         self._process.send_signal(number)
 
     async def gone(self) -> None:
-        """Wait until it has died and ``died`` was told."""
+        """Wait until it has died and ``died`` was called."""
         await asyncio.shield(self._gone)  # a cancelled waiter would cancel the future itself
 
     def _read(self) -> None:
@@ -77,7 +76,7 @@ class Child:
             self._heard(line)
 
     def _reap(self) -> None:
-        """It is dead: hear its last words, close everything, tell whoever waits, also when one of these fails."""
+        """Handle its death: read its last output, close everything and wake the waiters, even if a step fails."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._pidfd)
         os.close(self._pidfd)

@@ -1,6 +1,6 @@
-"""What the kernel of a switch's namespace must be told: forwarding, ECMP hash and seed, ARP. Pure lists of sysctls.
+"""Kernel settings of a switch's namespace: forwarding, ECMP hash and seed, ARP. Pure lists of sysctls.
 
-Paths are relative to /proc/sys, with slashes, because interface names may hold dots.
+Paths are relative to /proc/sys, with slashes, because interface names may contain dots.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NEVER_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Sysctl:
-    """One setting. Without a required one the lab would lie; a missing optional one is reported with ``why``."""
+    """One setting. Without a required one the lab would be wrong; a missing optional one is reported with ``why``."""
 
     path: str
     value: str
@@ -26,7 +26,7 @@ class Sysctl:
 
 
 def namespace_sysctls(node: Node) -> tuple[Sysctl, ...]:
-    """Settings of a switch's whole namespace; write them before its first interface is made, which inherits them."""
+    """Return settings of a switch's whole namespace; write them before its first interface, which inherits them."""
     settings = [*_FORWARDING, *_HASHING, _seed(node)]
     if node.role is Role.TOR:
         settings.extend(_PROXY_ARP)
@@ -34,7 +34,7 @@ def namespace_sysctls(node: Node) -> tuple[Sysctl, ...]:
 
 
 def port_sysctls(fabric: Fabric, node: Node) -> tuple[Sysctl, ...]:
-    """Settings of a ToR's access ports that no namespace-wide default reaches; write them once the ports exist."""
+    """Return settings of a ToR's access ports without a namespace-wide default; write them once the ports exist."""
     return tuple(
         Sysctl(path.format(port=link.upper.name), value, required, why)
         for link in fabric.links_of(node.name)
@@ -49,7 +49,7 @@ def _seed(node: Node) -> Sysctl:
 
 
 def _both(name: str, value: int, required: bool, why: str) -> tuple[Sysctl, Sysctl]:
-    """The kernel combines 'all' with the interface's own value, which 'default' seeds: set both."""
+    """Return a setting for 'all' and 'default': the kernel combines 'all' with the interface's, set by 'default'."""
     everywhere, later = (
         Sysctl(f"net/ipv4/conf/{scope}/{name}", str(value), required, why) for scope in ("all", "default")
     )
@@ -79,7 +79,7 @@ _HASHING = (
     Sysctl("net/ipv4/fib_multipath_hash_fields", str(HASH_FIELDS), True, "paths could not be traced"),
 )
 
-# Interfaces are routed ports: a ToR answers for every address it has a route to, also on the asking port (pvlan).
+# Interfaces are routed ports: a ToR answers for every address it has a route to, even on the same port (pvlan).
 _PROXY_ARP = (
     Sysctl("net/ipv4/conf/default/proxy_arp", "1", True, "hosts of a segment reach each other by the ToR's proxy ARP"),
     Sysctl("net/ipv4/conf/default/proxy_arp_pvlan", "1", True, "the ToR answers also for hosts behind the asking port"),
@@ -89,7 +89,7 @@ _PROXY_ARP = (
 _ACCESS_PORT = (
     (
         # Otherwise the kernel flags the routes of a port without carrier as dead, and BIRD 2.0 overlooks the removal of
-        # a dead route: it would go on announcing the host until its next scan.
+        # a dead route: it would still announce the host until its next scan.
         "net/ipv4/conf/{port}/ignore_routes_with_linkdown",
         "0",
         True,

@@ -1,8 +1,8 @@
-"""Which /32 host routes a ToR should have, as a pure state machine over what its kernel and its LACP say.
+"""Rules for a ToR's /32 host routes, as a pure state machine over input from its kernel and its LACP.
 
-At every moment: an address has a host route through a port if, and only if, that port has carrier, is usable (LACP
-collects), its kernel neighbour entry is valid, the address lies in the NIC subnet of the port and is not the gateway,
-and no other such port claimed the address earlier. So no host can take an address over from a live one.
+An address has a host route through a port if and only if all of these hold. The port has carrier and is usable (LACP
+collects), and its kernel neighbour entry is valid. The address lies in the NIC subnet of the port and is not the
+gateway, and no other such port claimed it earlier. So no host can take an address over from a live one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VALID = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT
 
 @dataclass(frozen=True, slots=True)
 class AccessPort:
-    """A ToR port towards a NIC: ``subnet`` is what may live behind it, ``gateway`` the ToR's own address there."""
+    """A ToR port towards a NIC: ``subnet`` contains its possible hosts, ``gateway`` is the ToR's own address there."""
 
     ifindex: int
     name: str
@@ -28,7 +28,7 @@ class AccessPort:
     gateway: str
 
     def accepts(self, ip: str) -> bool:
-        """True for a usable host address of the subnet."""
+        """Return True for a usable host address of the subnet."""
         address = IPv4Address(ip)
         edges = (self.subnet.network_address, self.subnet.broadcast_address)
         return address in self.subnet and ip != self.gateway and address not in edges
@@ -36,7 +36,7 @@ class AccessPort:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Add (``install``) or remove the route ``ip``/32 through ``ifindex``; ``reason`` says what made the difference."""
+    """Add (``install``) or remove the route ``ip``/32 through ``ifindex``; ``reason`` is the cause."""
 
     ip: str
     ifindex: int
@@ -45,7 +45,7 @@ class Change:
 
 
 class HostRouteTable:
-    """What one ToR knows of its hosts. Every method returns the route changes that follow from its news, in order."""
+    """Host state of one ToR. Every method returns the route changes that its input causes, in order."""
 
     def __init__(self, ports: Iterable[AccessPort]) -> None:
         self._ports: Mapping[int, AccessPort] = {port.ifindex: port for port in ports}
@@ -56,41 +56,41 @@ class HostRouteTable:
         self._accepted: dict[tuple[int, str], bool] = {}
 
     def claimed(self, ifindex: int) -> bool:
-        """Whether anybody has a valid neighbour entry behind this port."""
+        """Return True if any host has a valid neighbour entry behind this port."""
         return any(ifindex in claims for claims in self._claims.values())
 
     @property
     def installed(self) -> Mapping[str, int]:
-        """Address to port of every host route ordered so far."""
+        """Port by address of every host route requested so far."""
         return self._installed
 
     def missing(self, ifindex: int, addresses: Iterable[str]) -> list[str]:
-        """Those of ``addresses`` that have no valid neighbour entry behind a live port; none when it is not live."""
+        """Return those of ``addresses`` without a valid neighbour entry behind this port; none if it is not live."""
         if not self._live(ifindex):
             return []
         return sorted(ip for ip in addresses if ifindex not in self._claims.get(ip, ()))
 
     def name_of(self, ifindex: int) -> str:
-        """Name of an access port."""
+        """Return the name of an access port."""
         return self._ports[ifindex].name
 
     def on_link(self, event: LinkEvent) -> list[Change]:
-        """Carrier or administrative state of an interface; other interfaces than access ports are ignored."""
+        """Handle carrier or administrative state of an interface; only access ports count."""
         carrier = event.up and event.carrier and not event.gone
         return self._set_port(self._carrier, event.ifindex, carrier, "carrier")
 
     def on_usable(self, ifindex: int, usable: bool) -> list[Change]:
-        """LACP collects on the port, or no longer does. A port is not usable until this says so."""
+        """Set whether LACP collects on the port. A port is not usable before the first call."""
         return self._set_port(self._usable, ifindex, usable, "LACP")
 
     def on_neighbour(self, event: NeighbourEvent) -> list[Change]:
-        """A neighbour entry changed. It counts while the kernel would send to it."""
+        """Handle a change of a neighbour entry. It counts while the kernel would send to it."""
         return self._settle((event.ip,), "neighbour") if self._note(event) else []
 
     def resync(
         self, links: Iterable[LinkEvent], neighbours: Iterable[NeighbourEvent], present: Mapping[str, int]
     ) -> list[Change]:
-        """Start over from dumps; ``present`` is address to port of the host routes the kernel has now."""
+        """Start over from dumps; ``present`` is address to port of the host routes in the kernel now."""
         self._carrier = {e.ifindex for e in links if e.ifindex in self._ports and e.up and e.carrier and not e.gone}
         earlier, self._claims = self._claims, {}
         for event in neighbours:
@@ -102,7 +102,7 @@ class HostRouteTable:
         return self._settle(sorted({*self._claims, *present}), "resync")
 
     def _note(self, event: NeighbourEvent) -> bool:
-        """Record or drop a claim; True when that made a difference."""
+        """Record or drop a claim; True if that changed anything."""
         if not self._accepts(event.ifindex, event.ip):
             return False
         claims = self._claims.setdefault(event.ip, [])
@@ -117,7 +117,7 @@ class HostRouteTable:
         return valid != claimed
 
     def _accepts(self, ifindex: int, ip: str) -> bool:
-        """Whether that may live behind that port; asked again at every word of it."""
+        """Return True if the port accepts the address; cached, because every event needs it."""
         known = self._accepted.get((ifindex, ip))
         if known is None:
             port = self._ports.get(ifindex)

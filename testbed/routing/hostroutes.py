@@ -1,9 +1,9 @@
-"""The ToR's ARP-to-host-route daemon (paper section 4.2): every learned neighbour becomes a /32, which BGP announces.
+"""The ToR's ARP-to-host-route daemon (paper section 4.2): every learned neighbour becomes a /32, announced by BGP.
 
-It reads nothing itself: the lab's monitor of the ToR feeds it, and LACP tells it which ports are usable. When carrier
-is lost the kernel also forgets the neighbours behind the port (arp_evict_nocarrier), so after carrier returns there is
-no host route until the host is heard again: by ARP of its own, or by the gratuitous ARP it sends on a new port. Who
-was known behind a usable port and is not heard is asked for, again and again with back-off.
+It reads nothing itself: the lab's monitor of the ToR feeds it, and LACP reports which ports are usable. When carrier
+is lost the kernel also forgets the neighbours behind the port (arp_evict_nocarrier). So after carrier returns there is
+no host route until the host is heard again: by ARP of its own, or by the gratuitous ARP it sends on a new port. Known
+hosts that are missing behind a usable port are solicited repeatedly, with back-off.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _HARMLESS = (errno.ESRCH, errno.ENETDOWN, errno.ENODEV)
 
 
 class HostRouteDaemon:
-    """Keeps one ToR's /32 routes; emits NEIGHBOUR learned and lost (ROUTE events are for who watches the FIB).
+    """Maintainer of one ToR's /32 routes; emits NEIGHBOUR learned and lost (ROUTE events come from the FIB monitor).
 
-    It runs inside a loop. The first change in a turn of the loop is carried out at once; what else the turn brings
-    follows in one batch. A request waits for a lock that all of the machine's namespaces share, milliseconds where
-    many switches learn routes: one a port would hold up the loop, and with it LACP, until its partners give up.
+    It runs inside a loop. The first change in a turn of the loop is applied at once; the turn's further changes follow
+    in one batch. A request waits for a lock shared by all of the machine's namespaces, for milliseconds when many
+    switches learn routes. One request per port would delay the loop, and with it LACP, until its partners time out.
     """
 
     def __init__(self, fabric: Fabric, node: Node, netlink: Netlink, emit: EventSink) -> None:
@@ -42,8 +42,8 @@ class HostRouteDaemon:
         ports = access_ports(fabric, node)
         self._table = HostRouteTable(ports)
         self._retries = {port.ifindex: Retry(partial(self._ask, port.ifindex)) for port in ports}
-        self._known: dict[int, set[str]] = {}  # port to the addresses that ever were behind it
-        self._waiting: list[Change] | None = None  # what this turn of the loop brings after its first change
+        self._known: dict[int, set[str]] = {}  # port to all addresses ever seen behind it
+        self._waiting: list[Change] | None = None  # changes of this turn of the loop after its first
 
     def resync(self) -> None:
         """Read links, neighbours and our routes from the kernel: at the start, and after the monitor lost messages."""
@@ -57,13 +57,13 @@ class HostRouteDaemon:
         self._seek()
 
     def stop(self) -> None:
-        """Ask for nobody any more; ``resync`` begins again."""
+        """Stop soliciting; ``resync`` starts again."""
         self._turn_over()
         for retry in self._retries.values():
             retry.stop()
 
     def on_events(self, events: Sequence[LinkEvent | NeighbourEvent | RouteEvent]) -> None:
-        """What the ToR's monitor read at one go; all route changes leave in one batch."""
+        """Handle messages of one read of the ToR's monitor; all route changes leave in one batch."""
         changes: list[Change] = []
         for event in events:
             if isinstance(event, LinkEvent):
@@ -75,14 +75,14 @@ class HostRouteDaemon:
             self._seek()
 
     def port_usable(self, ifindex: int, usable: bool) -> None:
-        """LACP collects on this access port, or no longer does. Unusable until told otherwise."""
+        """Set whether LACP collects on this access port. It is unusable before the first call."""
         if usable:
             self._refresh(ifindex)
         self._apply(self._table.on_usable(ifindex, usable))
         self._seek()
 
     def _seek(self) -> None:
-        """Keep asking on ports where somebody is missing, and on no other."""
+        """Keep soliciting on ports with missing hosts only."""
         for ifindex, retry in self._retries.items():
             if self._missing(ifindex):
                 retry.start()
@@ -93,18 +93,18 @@ class HostRouteDaemon:
         return self._table.missing(ifindex, self._known.get(ifindex, ()))
 
     def _ask(self, ifindex: int) -> None:
-        """Have the kernel ask for who is missing: up to three requests, a second apart."""
+        """Make the kernel send ARP for missing hosts: up to three requests, a second apart."""
         try:
             self._netlink.run([rtnl.solicit_neighbour(ifindex, ip) for ip in self._missing(ifindex)])
         except NetlinkError as error:
-            if error.errno not in _HARMLESS:  # the port went down, of which the monitor will tell
+            if error.errno not in _HARMLESS:  # the port went down, which the monitor will report
                 raise
 
     def _refresh(self, ifindex: int) -> None:
-        """Have the kernel look at the neighbours of a port that is back.
+        """Make the kernel verify the neighbours of a port that is back.
 
-        Probes that were lost in a silent fault would take a route just when the port is back: they start anew. Who
-        lost carrier too shortly to notice will not announce itself: it is asked for.
+        Probes lost in a silent fault would remove a route just when the port is back, so they are restarted. Hosts that
+        lost carrier too briefly to notice will not announce themselves, so they are solicited.
         """
         if not (self._known.get(ifindex) or self._table.claimed(ifindex)):
             return
@@ -128,7 +128,7 @@ class HostRouteDaemon:
         self._carry_out(changes)
 
     def _turn_over(self) -> None:
-        """Carry out what waits; the next change is the first of its turn."""
+        """Apply the waiting changes; the next change is the first of its turn."""
         waiting, self._waiting = self._waiting, None
         if waiting:
             self._carry_out(waiting)
@@ -148,7 +148,7 @@ class HostRouteDaemon:
             self._emit(Event(at, EventKind.NEIGHBOUR, self.node.name, change.ip, what, detail))
 
     def _insist(self, change: Change) -> None:
-        """Carry out one change that may have been overtaken by its port going down."""
+        """Apply one change that may have been overtaken by its port going down."""
         try:
             self._netlink.run([_request(change)])
         except NetlinkError as error:
@@ -159,7 +159,7 @@ class HostRouteDaemon:
 
 
 def access_ports(fabric: Fabric, node: Node) -> tuple[AccessPort, ...]:
-    """The access ports of a ToR, with what may live behind each."""
+    """Return the access ports of a ToR, with the possible hosts of each."""
     return tuple(
         AccessPort(link.upper.ifindex, link.upper.name, IPv4Network(nic.subnet), nic.gateway)
         for link in fabric.links_of(node.name)
@@ -174,10 +174,10 @@ def _request(change: Change) -> bytes:
 
 
 def _obituary(change: Change) -> list[bytes]:
-    """Make the loss of a host route heard that the kernel removed in silence, as it does when a port is taken down.
+    """Return requests that publish the loss of a host route removed silently, as when a port is taken down.
 
     BIRD would notice a second later. A blackhole takes the dead route's place (BIRD's filter refuses it, so the /32 is
-    withdrawn at once) and leaves again; meanwhile it drops what the subnet's blackhole would drop.
+    withdrawn at once) and is removed again; meanwhile it drops packets that the subnet's blackhole would drop too.
     """
     prefix = f"{change.ip}/32"
     return [

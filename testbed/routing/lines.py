@@ -1,4 +1,4 @@
-"""Whole lines out of a byte stream, however a pipe cuts it."""
+"""Line splitter for a byte stream, however a pipe divides it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ _LONGEST = 4096
 
 
 class Lines:
-    """Collects what is read; lines longer than 4 KiB are cut. ``last`` is the latest one that says anything."""
+    """Collector of complete lines, truncated to 4 KiB. ``last`` is the latest one that is not blank."""
 
     def __init__(self) -> None:
         self.last = ""
         self._rest = b""
 
     def feed(self, data: bytes) -> list[str]:
-        """The lines that ``data`` completes, without their ends."""
+        """Return the lines that ``data`` completes, without their ends."""
         *whole, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LONGEST]
         lines = [line[:_LONGEST].decode(errors="replace") for line in whole]

@@ -1,4 +1,4 @@
-"""Whom a switch speaks BGP with and which subnets it serves, read off the fabric: what every daemon is configured from.
+"""BGP neighbours and subnets of a switch, derived from the fabric: input of every daemon's configuration.
 
 A stack's peer link carries no session. Pure.
 """
@@ -12,7 +12,7 @@ from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Port
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """The switch at the other end of a link: ``node``, its ``address`` there and its ``asn``.
+    """Switch at the other end of a link: ``node``, its ``address`` there and its ``asn``.
 
     ``port`` is our interface; ``above``: it is one tier nearer to the Cores.
     """
@@ -25,7 +25,7 @@ class Neighbour:
 
 
 def neighbours(fabric: Fabric, node: Node) -> tuple[Neighbour, ...]:
-    """The BGP neighbours of ``node``, those above first, each in port order."""
+    """Return the BGP neighbours of ``node``, those above first, each in port order."""
     links = [link for link in fabric.links_of(node.name) if link.is_routed]
     above = [_neighbour(fabric, link.lower, link.upper, True) for link in links if link.lower.node == node.name]
     below = [_neighbour(fabric, link.upper, link.lower, False) for link in links if link.upper.node == node.name]
@@ -39,6 +39,6 @@ def _neighbour(fabric: Fabric, near: Port, far: Port, above: bool) -> Neighbour:
 
 
 def access_subnets(fabric: Fabric, node: Node) -> tuple[str, ...]:
-    """The NIC subnets that ``node`` serves on its access ports, 'a.b.c.0/len', in port order, each once."""
+    """Return the NIC subnets on the access ports of ``node``, 'a.b.c.0/len', in port order, each once."""
     links = (link for link in fabric.links_of(node.name) if link.kind is LinkKind.ACCESS)
     return tuple(dict.fromkeys(fabric.nic_of_link(link.name).subnet for link in links if link.upper.node == node.name))

@@ -1,4 +1,4 @@
-"""Trying again while something is missing: after 0.2 s, then after twice as long each time, at most 1.6 s."""
+"""Retries while something is missing: after 0.2 s, then with doubled intervals up to 1.6 s."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import asyncio
 from collections.abc import Callable
 
 FIRST_S, LONGEST_S = 0.2, 1.6
-"""RFC 1122 2.3.2.1 wants ARP requests for one address limited, about one a second: this is slower from the third on."""
+"""RFC 1122 2.3.2.1 limits ARP requests for one address to about one a second: this is slower from the third on."""
 
 
 class Retry:
-    """Calls ``again`` with back-off, on the running event loop, until it is stopped. It never gives up by itself."""
+    """Caller of ``again`` with back-off, on the running event loop, until stopped. It never gives up by itself."""
 
     def __init__(self, again: Callable[[], None]) -> None:
         self._again = again
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to wait, at the shortest interval; nothing when it runs already."""
+        """Start to wait, at the shortest interval; no-op if it is running."""
         if self._timer is None:
             self._wait(FIRST_S)
 
     def stop(self) -> None:
-        """Call no more. Idempotent."""
+        """Stop calling. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""Which BGP and BFD sessions of one switch are up, by port; what changes is told to the timeline."""
+"""BGP and BFD session states of one switch, by port; changes are emitted to the timeline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 
 
 class Sessions:
-    """The sessions of one switch, as its daemon's log tells of them."""
+    """Sessions of one switch, as its daemon's log reports them."""
 
     def __init__(self, node: str, emit: EventSink) -> None:
         self._node = node
@@ -27,19 +27,19 @@ class Sessions:
         return self._bfd
 
     def up(self, port: str) -> None:
-        """The BGP session of this port is established."""
+        """Record that the BGP session of this port is established."""
         if port not in self._established:
             self._established.add(port)
             self._say(EventKind.BGP, port, "established")
 
     def down(self, port: str, reason: str) -> None:
-        """The BGP session of this port is not, or no longer."""
+        """Record that the BGP session of this port is down."""
         if port in self._established:
             self._established.remove(port)
             self._say(EventKind.BGP, port, "down", reason=reason)
 
     def on_bfd(self, port: str, state: str) -> None:
-        """The BFD session of this port has another state; '' when there is none any more."""
+        """Record the state of this port's BFD session; '' when it was removed."""
         before = self._bfd.pop(port, "")
         if state:
             self._bfd[port] = state
@@ -47,7 +47,7 @@ class Sessions:
             self._say(EventKind.BFD, port, "up" if state == "Up" else "down" if state else "removed")
 
     def end(self, reason: str) -> None:
-        """The daemon is dead, and with it every session."""
+        """End every session, since the daemon is dead."""
         for port in sorted(self._established):
             self._say(EventKind.BGP, port, "down", reason=reason)
         self._established.clear()

@@ -1,7 +1,7 @@
-"""The exact path of one flow: ask each switch's kernel, hop by hop, where that very packet would go next.
+"""The exact path of one flow: each switch's kernel, hop by hop, reports the next hop of that very packet.
 
-With hash policy 3 the kernel's answer to RTM_GETROUTE (in interface, addresses, ports) is the next hop the packet
-takes (FACTS trap 1), so no hash is re-implemented here. Nothing is sent.
+With hash policy 3 the kernel's answer to RTM_GETROUTE (in interface, addresses, ports) is the packet's actual next hop
+(FACTS trap 1). So no hash is re-implemented here. Nothing is sent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RouteLookup(Protocol):
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = _UDP
     ) -> Hop:
-        """The next hop of a packet; NetlinkError with the kernel's errno when it would be dropped."""
+        """Return the next hop of a packet; NetlinkError with the kernel's errno when it would be dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Where a packet goes. ``dropped`` is None when it arrives, otherwise the reason; the last step is where."""
+    """Path of a packet. ``dropped`` is None when it arrives, otherwise the reason; the last step is the place."""
 
     steps: tuple[Step, ...]
     dropped: str | None
@@ -73,9 +73,9 @@ def trace(
     lookup: Callable[[str], RouteLookup],
     link_up: Callable[[str], bool],
 ) -> Path:
-    """Follow ``flow`` out of member port ``port`` of its source NIC (what the LAG chose; None: it has no active port).
+    """Follow ``flow`` from its source NIC's member port ``port``, the LAG's choice (None: no active port).
 
-    ``lookup`` gives a switch's route look-up, ``link_up`` whether a link carries. InputError for unknown NICs.
+    ``lookup`` returns a switch's route look-up, ``link_up`` True if a link is up. InputError for unknown NICs.
     """
     source, target = fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)
     if port is None:

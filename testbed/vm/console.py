@@ -1,6 +1,6 @@
-"""The guest's console: bytes into lines, the last of them kept, and signs of a kernel in trouble.
+"""The guest's console: it splits bytes into lines, keeps the last ones, and detects a kernel in trouble.
 
-Changes when a kernel says it is in trouble in other words.
+Changes when kernels report trouble in other words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TROUBLE = re.compile(
     r"Kernel panic|\bBUG:|kernel BUG at|\bOops\b|general protection fault|Unable to handle kernel|"
     r"rcu.*detected stall|soft lockup|Internal error|segfault with no mm|Kernel mode fault|Out of memory: Killed"
 )
-_KINDS = (  # the first that is found in a line says what happened
+_KINDS = (  # the first match in a line gives the description
     (re.compile("out of memory", re.IGNORECASE), "ran out of memory"),
     (re.compile("detected stall|soft lockup"), "had a CPU stand still: its kernel loops, or this machine starves it"),
     (_TROUBLE, "got into trouble"),
@@ -25,26 +25,26 @@ _KINDS = (  # the first that is found in a line says what happened
 
 
 class Lines:
-    """Cuts a byte stream into lines of text, without their ends; ``rest`` gives what has no end yet."""
+    """Splitter of a byte stream into lines of text, without their ends; ``rest`` returns an unfinished one."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[str]:
-        """Every line that is whole now."""
+        """Yield every line that is now complete."""
         *whole, self._rest = (self._rest + data).split(b"\n")
         return (_text(line) for line in whole)
 
     def rest(self) -> Iterator[str]:
-        """The unfinished last line, if any; the stream has ended."""
+        """Yield the unfinished last line, if any; the stream has ended."""
         rest, self._rest = self._rest, b""
         return iter((_text(rest),) if rest else ())
 
 
 class GrowingFile:
-    """A file that the guest writes as one of its terminals and we read behind it.
+    """A file that the guest writes as one of its terminals and that is read concurrently.
 
-    Not a pipe: reading from a pipe sends the writer a signal, and in virtual time a signal at a moment of ours is an
+    Not a pipe: reading from a pipe signals the writer. In virtual time a signal at a moment chosen by us is an
     interrupt that comes differently in every run.
     """
 
@@ -55,13 +55,13 @@ class GrowingFile:
         self._take = take
 
     def relay(self) -> None:
-        """Pass on what is new."""
+        """Pass on new lines."""
         while data := self._file.read(1 << 16):
             for line in self._lines.feed(data):
                 self._take(line)
 
     def finish(self) -> None:
-        """Pass on everything that is left; the guest is gone."""
+        """Pass on all remaining lines; the guest is gone."""
         self.relay()
         for line in self._lines.rest():
             self._take(line)
@@ -72,7 +72,7 @@ class GrowingFile:
 
 
 class Console:
-    """Takes the lines of a guest's kernel and of its command; remembers the last ones and the first trouble.
+    """Collector of the lines of a guest's kernel and its command; it keeps the last ones and the first trouble.
 
     ``last_line`` is the last that the command printed.
     """
@@ -84,7 +84,7 @@ class Console:
         self.last_line = ""
 
     def kernel(self, line: str) -> None:
-        """A line of the guest's kernel."""
+        """Take a line of the guest's kernel."""
         if not line.strip():
             return
         self._tail.append(line)
@@ -92,30 +92,30 @@ class Console:
             self.trouble = line.strip()
 
     def command(self, line: str) -> None:
-        """A line the command printed."""
+        """Take a line that the command printed."""
         self._tail.append(line)
         self.last_line = line.strip() or self.last_line
         self._on_line(line)
 
     @property
     def what_happened(self) -> str:
-        """What the first trouble means, as what a guest did, with its line; '' when there was none."""
+        """Description of the first trouble, as the guest's action, with its line; '' if there was none."""
         line = self.trouble or ""
         what = next((words for pattern, words in _KINDS if pattern.search(line)), "")
         return f"{what} ({line})" if what else ""
 
     @property
     def tail(self) -> tuple[str, ...]:
-        """The last lines, oldest first."""
+        """Last lines, oldest first."""
         return tuple(self._tail)
 
     def last_words(self, lines: int = 5) -> str:
-        """The last lines in one, for an error message."""
+        """Join the last lines for an error message."""
         return " | ".join(line.strip() for line in self.tail[-lines:]) or "nothing"
 
 
 def how_it_ended(code: int) -> str:
-    """What a guest did that was not ended by us: ``code`` of its program as ``Popen`` has it."""
+    """Describe how a guest ended that we did not end; ``code`` of its program as in ``Popen``."""
     if code >= 0:
         return f"ended by itself (code {code})"
     why = " (this machine was short of memory, or somebody did it)" if -code == signal.SIGKILL else ""
@@ -123,7 +123,7 @@ def how_it_ended(code: int) -> str:
 
 
 def trouble_in(line: str) -> bool:
-    """Whether a kernel line tells of a crash, a bug or a lock-up."""
+    """Return True if a kernel line reports a crash, a bug or a lock-up."""
     return _TROUBLE.search(line) is not None
 
 

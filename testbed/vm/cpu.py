@@ -1,8 +1,8 @@
 """One CPU for each user-mode Linux guest.
 
-Such a guest is a machine of one CPU made of several processes of the host, two of which take turns at every system call
-in it. On two CPUs each turn has to rouse the other CPU: measured 60 us for a system call where neither was bound, on
-an otherwise idle virtual machine with two CPUs, and 6.5 us with both on one.
+Such a guest is a machine of one CPU, built from several processes of the host, two of which alternate at every system
+call. On two CPUs each switch has to wake the other CPU. Measured on an otherwise idle virtual machine with two CPUs:
+60 us for a system call with neither process bound, and 6.5 us with both on one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def own_cpu() -> Iterator[int]:
-    """A CPU this process may use and on which no guest runs, while the body lasts; when all are taken, one of them.
+    """Claim a CPU this process may use and on which no guest runs, for the body; if all are taken, share one of them.
 
-    The claim is a name in the kernel's own space of socket names, so it goes with the process, however that ends.
+    The claim is a name in the kernel's abstract socket namespace, so it ends with the process for any reason.
     """
     allowed = sorted(os.sched_getaffinity(0), reverse=True)  # the first ones serve most interrupts
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
@@ -25,7 +25,7 @@ def own_cpu() -> Iterator[int]:
 
 
 def _taken(claim: socket.socket, cpu: int) -> bool:
-    """Whether ``cpu`` is ours now; False when it is another guest's."""
+    """Return True if ``cpu`` is ours now; False when it is another guest's."""
     try:
         claim.bind(f"\0hpn/guest on CPU {cpu}")
     except OSError:

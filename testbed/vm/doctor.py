@@ -1,6 +1,6 @@
-"""Which guests this machine can boot, what is used where it cannot, and the command that provides them.
+"""Guests that this machine can boot, the fallback for each that it cannot, and the command that provides it.
 
-Changes when more is to be said of an engine. The reasons are the engines' own.
+Changes when engines have more to report. The reasons are the engines' own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TIMEOUT_S = 60.0
 
 
 def examine(*, boot: bool = False) -> list[Capability]:
-    """Ask each engine whether it can; about 0.05 s. With ``boot`` it must prove it with a guest (half a minute)."""
+    """Check each engine; about 0.05 s. With ``boot`` it must also boot a guest (half a minute)."""
     return [_capability(spec, boot) for spec in ENGINES.values() if spec.start is not None]
 
 
@@ -33,7 +33,7 @@ def _capability(spec: EngineSpec, boot: bool) -> Capability:
 
 
 def _booted(engine: Engine) -> str:
-    """What a guest was like that ran a command. MachineError when it did not."""
+    """Boot a guest, run a command and describe it. MachineError when that fails."""
     told: list[str] = []
     command = ("/bin/sh", "-c", "echo $HPN_ACCELERATOR")
     result = engine.run(GuestJob(command, Path("/"), (), {}, _MEMORY_MB, 1, _TIMEOUT_S), told.append)

@@ -1,6 +1,6 @@
 """The engines: every place where a command of hpn can run, an entry for each.
 
-What lists engines, or asks one something, reads ``ENGINES``. A new engine is a module with the protocol of
+Code that lists or uses engines reads ``ENGINES``. A new engine is a module with the protocol of
 ``testbed.vm.guest.Engine`` and an entry here; a plug-in adds its own with ``ENGINES.add``.
 """
 
@@ -22,9 +22,9 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What can be sent there when outages are to be measured to the packet: the self-test's flows.
+    """Packet rates of an engine that still measure outages to the packet: the self-test's flows.
 
-    ``tick_ns`` between two looks at what is due: longer than a packet's period it makes bursts, which coarsen the
+    ``tick_ns`` is the interval between transmissions: longer than a packet's period it makes bursts, which coarsen the
     resolution. ``fast_pps`` and ``slow_pps``: packets a second of a fast flow and of a slow one.
     """
 
@@ -35,17 +35,16 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec:
-    """What hpn knows of an engine.
+    """Description of an engine.
 
-    ``name`` as results record it, and as suites and ``--engine`` name it. With ``--virtual-time``, as command lines had
-    it before, ``--engine`` takes ``word`` too. ``start`` makes the engine; None: commands run where they are called.
-    ``cores`` that a run keeps busy, 0 for all: a measurement that shares its cores is worth little.
-    ``virtual_time``: its clock stands still while anything computes, and runs repeat to the last digit.
-    ``own_kernel``: what this machine's kernel can do, and its noise, say nothing of a run there.
-    ``instead``: what a drill can use where it cannot start. ``boot_target_s``: of a guest to work in
-    (``hpn vm shell``, ``hpn bench``), from its start to the first command; None: it is none.
-    ``selftest`` and ``campaigns``: whether those are offered there. ``maps_pages``: what a process in a guest has of
-    memory are mappings of a process here, of which this machine allows each only so many.
+    ``name``: as in results, suites and ``--engine``. With ``--virtual-time``, for older command lines, ``--engine``
+    takes ``word`` too. ``start`` creates the engine; None: commands run where they are called. ``cores`` that a run
+    keeps busy, 0 for all: a measurement that shares its cores is worth little. ``virtual_time``: its clock stands still
+    while anything computes, and runs repeat to the last digit. ``own_kernel``: this machine's kernel features and noise
+    do not apply to a run there. ``instead``: a drill's alternative if it cannot start. ``boot_target_s``: boot time
+    target of an interactive guest (``hpn vm shell``, ``hpn bench``), from its start to the first command; None: it is
+    not one. ``selftest`` and ``campaigns``: supported there. ``maps_pages``: memory of a guest's process consists of
+    mappings of a process here, whose number this machine limits.
     """
 
     name: str
@@ -62,11 +61,11 @@ class EngineSpec:
 
     @property
     def title(self) -> str:
-        """As the doctor lists it: 'engine uml-virtual-time'."""
+        """Name in the doctor's list: 'engine uml-virtual-time'."""
         return f"engine {self.name}"
 
     def engine(self) -> Engine:
-        """One of its engines. InputError when commands of it run where they are called."""
+        """Create an engine. InputError when its commands run where they are called."""
         if self.start is None:
             raise InputError(f"engine {self.name} is this kernel, not one to start")
         return self.start()
@@ -118,23 +117,23 @@ ENGINES: Registry[EngineSpec] = Registry(
     _lacks,
     of=EngineSpec,
 )
-"""Every engine, in the order in which they are listed."""
+"""Every engine, in listed order."""
 
 
 def named(name: str) -> EngineSpec:
-    """The engine of that name. InputError, with those that there are, for another."""
+    """Return the engine of that name. InputError, listing the names, for another."""
     if name not in ENGINES:
         raise InputError(f"no engine {name!r}; write {' or '.join(ENGINES)}")
     return ENGINES[name]
 
 
 def words(offered: Callable[[EngineSpec], bool] = lambda _spec: True) -> tuple[str, ...]:
-    """What ``--engine`` takes where such engines are offered."""
+    """Return the values of ``--engine`` for a command that offers such engines."""
     return tuple(spec.name for spec in ENGINES.values() if offered(spec))
 
 
 def asked_for(word: str, virtual_time: bool) -> EngineSpec:
-    """The engine that --engine names; with --virtual-time the one in virtual time of that name or word. InputError."""
+    """Return the engine of --engine; with --virtual-time the virtual-time one of that name or word. InputError."""
     if not virtual_time:
         return named(word)
     for spec in ENGINES.values():
@@ -145,6 +144,6 @@ def asked_for(word: str, virtual_time: bool) -> EngineSpec:
 
 
 def has_virtual_time(name: str) -> bool:
-    """Whether that engine's clock is virtual; False for one that this hpn does not know."""
+    """Return True if that engine's clock is virtual; False for an unknown one."""
     found = ENGINES.get(name)
     return found is not None and found.virtual_time

@@ -1,12 +1,12 @@
 """A program in a process group of its own that cannot outlive this process.
 
-A guest is many processes. One of its group is a warden: a shell that waits on a pipe only we hold and, when we close
-it or die in whatever way, kills the whole group, itself included. The program leads the group (user-mode Linux calls
-setsid, which would take it out of a group it did not lead) and starts once the warden stands.
+A guest is many processes. One of its group is a warden: a shell that waits on a pipe that only we hold. When we close
+it or die in whatever way, it kills the whole group, itself included. The program starts once the warden is ready. It
+leads the group: user-mode Linux calls setsid, which would take it out of a group it did not lead.
 
-The group is a session of its own, because of the scheduler, which shares out CPU time among sessions (sched(7),
-autogroup). Two processes that take turns on one CPU, as a guest's do at each system call, had all of that CPU on Linux
-6.18 while another process of their session was busy on another CPU: nothing else that is bound to that CPU ran at all.
+The group is a session of its own because the scheduler shares out CPU time among sessions (sched(7), autogroup). Two
+processes that alternate on one CPU, as a guest's do at each system call, got all of that CPU on Linux 6.18. That
+happened while another process of their session was busy on another CPU. Nothing else bound to that CPU ran at all.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ exec "$@"
 
 
 class ProcessGroup:
-    """``command`` running with its output on the descriptor ``output``; ``pass_fds``, none of them 3, keep their
-    numbers in it.
+    """A running ``command`` with its output on the descriptor ``output``.
 
-    With ``cpu`` all of it runs on that CPU only.
+    It inherits ``pass_fds``, none of them 3, under the same numbers. With ``cpu`` all of it runs on that CPU only.
     """
 
     def __init__(
@@ -66,9 +65,9 @@ class ProcessGroup:
         self._tether.flush()
 
     def kill(self) -> int | None:
-        """Kill every process of the group; how the program had ended before (as ``Popen``), None when it had not."""
+        """Kill every process of the group; return the program's earlier result (as ``Popen``), None if it was alive."""
         ended = self._program.poll()
-        if not self._tether.closed:  # until then the warden lives, and the group's number is nobody else's
+        if not self._tether.closed:  # until then the warden lives, and the group's number cannot be reused
             os.killpg(self._program.pid, signal.SIGKILL)
             self._tether.close()
             os.close(self._pidfd)
@@ -78,14 +77,14 @@ class ProcessGroup:
 
     @property
     def number(self) -> int:
-        """The process group's."""
+        """Process group ID."""
         return self._program.pid
 
     def ended(self, timeout_s: float) -> bool:
-        """Wait for the program to end, at most so long; whether it has."""
+        """Wait at most ``timeout_s`` for the program to end; return True if it has."""
         ready, _, _ = select.select([self._pidfd], [], [], timeout_s)
         return bool(ready)
 
     def result(self) -> int:
-        """How the program ended, as ``Popen`` has it; waits until it has."""
+        """Wait until the program has ended and return its result, as in ``Popen``."""
         return self._program.wait()

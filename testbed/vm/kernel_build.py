@@ -1,7 +1,7 @@
-"""Builds the user-mode-linux kernel that virtual time needs, once, into the cache.
+"""Build of the user-mode-linux kernel that virtual time needs, once, into the cache.
 
-Stages: fetch, unpack (with our patch), configure (every option asked for is checked), compile, store. Each leaves
-something whole behind, so that an interrupted build goes on where it was. No root.
+Stages: fetch, unpack (with our patch), configure (every requested option is checked), compile, store. Each leaves a
+complete result, so that an interrupted build continues from there. No root.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from hpn.testbed.vm.kernel_cache import Built
 from hpn.testbed.vm.kernel_source import Source
 
 ROOM_MB = 1800
-"""What a build needs while it runs; 10 MB stay."""
+"""Space that a build needs while it runs; 10 MB remain."""
 
 _TOOLS = {  # program: Debian's package
     "gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "patch": "patch", "tar": "tar",
     "xz": "xz-utils",
 }  # fmt: skip
 PACKAGES = (*_TOOLS.values(), "libc6-dev")
-_COMPILE_LINES = 1390  # that make prints for this configuration; only the progress bar depends on it
+_COMPILE_LINES = 1390  # number of lines that make prints for this configuration; only the progress bar depends on it
 _NOT_FOR_UML = ("*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/drivers/media/*.[ch]", "*/tools/testing/*")
 _FIXED = {"KBUILD_BUILD_USER": "hpn", "KBUILD_BUILD_HOST": "hpn", "KBUILD_BUILD_TIMESTAMP": "2026-01-01"}
 _CHUNK = 1 << 20
@@ -41,7 +41,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far the build is: the stage, and what share of it (0 to 1) is done."""
+    """Progress of the build: the stage, and the share of it (0 to 1) that is done."""
 
     stage: str
     done: float
@@ -57,9 +57,9 @@ def build(
     later_suites: bool = False,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> Built:
-    """The kernel of ``source``, or of the newest package; taken from the cache when it is there.
+    """Return the kernel of ``source``, or of the newest package, from the cache or built now.
 
-    ``later_suites``: of those that the distribution's later suites have, too. ``tell`` hears what was taken and why.
+    ``later_suites``: include packages of the distribution's later suites. ``tell`` receives the choice and its reason.
     MachineError, naming the command that helps, when this machine cannot build it; InputError for a bad ``source``.
     """
     _check_machine()
@@ -93,7 +93,7 @@ def _chosen(source: Path | None, lists: Path | None) -> Source:
 
 
 def missing_packages() -> list[str]:
-    """Debian packages that a build needs and this machine lacks."""
+    """Return Debian packages that a build needs and this machine lacks."""
     missing = [package for program, package in _TOOLS.items() if shutil.which(program) is None]
     if "gcc" in missing or not _compiles("#include <stdio.h>\nint main(void) { return 0; }\n"):
         missing.append("libc6-dev")
@@ -120,7 +120,7 @@ def _check_room(work: Path) -> None:
 
 @contextmanager
 def _claimed(work: Path) -> Iterator[None]:
-    """Hold the work folder, made if need be, against other builds of the same kernel."""
+    """Lock the work folder, created if necessary, against other builds of the same kernel."""
     try:
         work.mkdir(parents=True, exist_ok=True)
         lock = os.open(work.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -139,7 +139,7 @@ def _claimed(work: Path) -> Iterator[None]:
 
 
 def _unpacked(source: Source, work: Path, on_step: OnStep) -> Path:
-    """The patched source tree."""
+    """Return the patched source tree, unpacked if necessary."""
     tree = work / "tree"
     if tree.is_dir():
         return tree
@@ -160,7 +160,7 @@ def _unpacked(source: Source, work: Path, on_step: OnStep) -> Path:
 
 
 def _patch(tree: Path, patch: Path) -> bool:
-    """Apply a patch; False when it does not fit."""
+    """Apply a patch; False when it does not apply."""
     command = ["patch", "-p1", "--forward", "--batch"]
     with patch.open() as text:
         return subprocess.run(command, cwd=tree, stdin=text, capture_output=True, check=False).returncode == 0
@@ -181,7 +181,7 @@ def _unpack(tar: Path, into: Path, on_step: OnStep) -> None:
                 on_step(Step("unpack", fed / size))
         into_tar.close()
     except BrokenPipeError:
-        pass  # tar said no; its exit code tells
+        pass  # tar failed; see its exit code
     finally:
         if into_tar.closed:
             process.wait()
@@ -193,7 +193,7 @@ def _unpack(tar: Path, into: Path, on_step: OnStep) -> None:
 
 
 def _configure(tree: Path, work: Path) -> None:
-    """Write .config from our fragment. MachineError naming every option the source cannot give."""
+    """Write .config from our fragment. MachineError naming every option that the source does not support."""
     _make(tree, work, ["allnoconfig", f"KCONFIG_ALLCONFIG={kernel_recipe.FRAGMENT}"], lambda _line: None)
     missing = missing_options(kernel_recipe.FRAGMENT.read_text(), (tree / ".config").read_text())
     if missing:
@@ -201,7 +201,7 @@ def _configure(tree: Path, work: Path) -> None:
 
 
 def missing_options(wanted: str, config: str) -> list[str]:
-    """The lines 'CONFIG_X=...' of ``wanted`` that ``config`` does not have."""
+    """Return the lines 'CONFIG_X=...' of ``wanted`` that ``config`` lacks."""
     have = set(config.splitlines())
     return [line for line in wanted.splitlines() if line.startswith("CONFIG_") and line not in have]
 
@@ -220,7 +220,7 @@ def _compile(tree: Path, work: Path, on_step: OnStep) -> None:
 
 
 def _make(tree: Path, work: Path, arguments: Sequence[str], on_line: Callable[[str], None]) -> None:
-    """Run make, politely. MachineError with its last words when it fails; nothing of it outlives us."""
+    """Run make at low priority. MachineError with its error output; no process of it outlives us."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(work), "LC_ALL": "C", **_FIXED}
     command = ["nice", "-n", "10", "make", "ARCH=um", *arguments]

@@ -1,6 +1,6 @@
-"""Kernels we built, in a cache folder: each with what it was built from, found again by what it must be built from.
+"""Kernels built here, in a cache folder: each with its inputs, and found by them.
 
-``CACHE/uml/KEY/`` holds the program ``linux``, its ``config`` and ``kernel.json``. The key is a checksum of source,
+``CACHE/uml/KEY/`` contains the program ``linux``, its ``config`` and ``kernel.json``. The key is a checksum of source,
 recipe and compiler; a kernel of an older recipe is not used any more.
 """
 
@@ -31,17 +31,17 @@ class Built:
 
     @property
     def program(self) -> Path:
-        """What to boot."""
+        """Path of the program to boot."""
         return folder() / self.key / "linux"
 
     @property
     def usable(self) -> bool:
-        """Whether it is of this recipe; one of an older recipe is not booted any more."""
+        """True if it is of the current recipe; older ones are not booted any more."""
         return self.recipe == kernel_recipe.checksum()
 
 
 def cache_folder() -> Path:
-    """Where hpn keeps what is costly to make: $HPN_CACHE_DIR, else $XDG_CACHE_HOME/hpn, else ~/.cache/hpn.
+    """Return the folder for expensive results: $HPN_CACHE_DIR, else $XDG_CACHE_HOME/hpn, else ~/.cache/hpn.
 
     MachineError for a user without a home folder.
     """
@@ -56,17 +56,17 @@ def cache_folder() -> Path:
 
 
 def folder() -> Path:
-    """Where kernels are kept."""
+    """Return the folder of the kernels."""
     return cache_folder() / "uml"
 
 
 def key_of(source: str, compiler: str) -> str:
-    """The cache key of a kernel of this recipe."""
+    """Return the cache key of a kernel of the current recipe."""
     return hashlib.sha256("\n".join((source, kernel_recipe.checksum(), compiler)).encode()).hexdigest()[:16]
 
 
 def all_built() -> Iterator[Built]:
-    """Every whole kernel in the cache; damaged entries are passed over."""
+    """Yield every complete kernel in the cache; damaged entries are skipped."""
     for path in sorted(folder().glob("*/kernel.json")):
         try:
             built = Built(**json.loads(path.read_text()))
@@ -77,17 +77,17 @@ def all_built() -> Iterator[Built]:
 
 
 def newest() -> Built | None:
-    """The newest kernel of this recipe, None when there is none."""
+    """Return the newest kernel of the current recipe, None when there is none."""
     return next(reversed(usable()), None)
 
 
 def usable() -> list[Built]:
-    """Every kernel of this recipe, the newest last: that one is booted."""
+    """Return every kernel of the current recipe, the newest last: that one is booted."""
     return sorted((built for built in all_built() if built.usable), key=lambda built: numbers(built.release))
 
 
 def store(built: Built, program: Path, config: Path) -> None:
-    """Put a kernel into the cache in one step. OSError."""
+    """Store a kernel in the cache atomically. OSError."""
     new = folder() / f".{built.key}.new"
     new.mkdir(parents=True, exist_ok=True)
     for file, name in ((program, "linux"), (config, "config")):
@@ -98,5 +98,5 @@ def store(built: Built, program: Path, config: Path) -> None:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """'6.12.117-1' as (6, 12, 117, 1), to compare."""
+    """Parse '6.12.117-1' as (6, 12, 117, 1), for comparison."""
     return tuple(int(digits) for digits in re.findall(r"\d+", version))

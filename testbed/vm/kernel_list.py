@@ -1,6 +1,6 @@
-"""Which kernels the cache holds, which of them is booted, and whether apt offers a source that none was built from.
+"""Kernels in the cache, the one that is booted, and a newer source from apt, if any.
 
-Changes when more is to be said of a kernel in the cache.
+Changes when more about cached kernels is shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BOOTED, KEPT, OUTDATED = "booted", "kept", "older recipe, not used"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel in the cache. ``state``: what becomes of it; ``program`` is its path, ``build_s`` what it took."""
+    """A kernel in the cache. ``state``: its use; ``program`` is its path, ``build_s`` its build time."""
 
     release: str
     state: str
@@ -28,7 +28,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The newest source that apt offers here, '' for none; ``built``: whether a kernel that can be booted is of it."""
+    """The newest source from apt here, '' for none; ``built``: True if a bootable kernel was built from it."""
 
     source: str
     built: bool
@@ -36,7 +36,7 @@ class Offered:
 
 
 def entries() -> list[Entry]:
-    """Every whole kernel in the cache, the one that is booted first, then by age."""
+    """Return every complete kernel in the cache, the one that is booted first, then by age."""
     newest = kernel_cache.newest()
     found = sorted(kernel_cache.all_built(), key=lambda built: (built.usable, numbers(built.release)), reverse=True)
     return [_entry(built, newest) for built in found]
@@ -48,7 +48,7 @@ def _entry(built: Built, newest: Built | None) -> Entry:
 
 
 def offered() -> Offered:
-    """What this machine's package lists have; a second or less. Later suites are not asked."""
+    """Return the newest source in this machine's package lists; a second or less. Later suites are not queried."""
     try:
         source = kernel_source.newest_package()
     except MachineError as error:

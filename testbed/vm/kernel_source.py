@@ -1,6 +1,6 @@
-"""Linux source to build from: a tar file somebody names, or the newest linux-source package that apt offers.
+"""Linux source to build from: a named tar file, or the newest linux-source package that apt offers.
 
-Offered by this machine's package lists, and by those of Debian's later suites where the user allows that. Needs no
+It comes from this machine's package lists, and from those of Debian's later suites if the user allows that. Needs no
 root: a package that is not installed is downloaded by ``apt-get download`` and opened in the cache.
 """
 
@@ -27,9 +27,9 @@ _APT_TIMEOUT_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``identity`` names it with a checksum. ``tar`` is None while the package still has to be downloaded.
+    """A kernel source; ``identity`` is its name with a checksum. ``tar`` is None until its package is downloaded.
 
-    ``why`` it was chosen; ``apt`` are the options with which apt knows the package.
+    ``why`` it was chosen; ``apt`` are the options with which apt finds the package.
     """
 
     identity: str
@@ -41,7 +41,7 @@ class Source:
 
 
 def of_file(path: Path) -> Source:
-    """A kernel source tar by path. InputError when it is none."""
+    """Return a kernel source tar by path. InputError when it is not one."""
     if path.suffix not in _TARS or not path.is_file():
         raise InputError(f"{path} is no kernel source: name a tar file such as linux-6.12.tar.xz")
     with path.open("rb") as file:
@@ -49,9 +49,9 @@ def of_file(path: Path) -> Source:
 
 
 def newest_package(lists: Path | None = None) -> Source:
-    """The newest linux-source package that apt offers or that is installed. MachineError when there is none.
+    """Return the newest linux-source package, offered by apt or installed. MachineError when there is none.
 
-    With ``lists``, a folder for their package lists, the distribution's later suites are asked too.
+    With ``lists``, a folder for their package lists, the distribution's later suites are included.
     """
     own = _newest_offered((), "the newest in this machine's package lists")
     if lists is not None:
@@ -67,7 +67,7 @@ def newest_package(lists: Path | None = None) -> Source:
 
 
 def _newer_of_later_suites(own: Source | None, lists: Path) -> Source:
-    """The newest package of later suites, if it is newer than what this machine's own lists have."""
+    """Return the newest package of later suites, if it is newer than that of this machine's own lists."""
     suites = " and ".join(later_suites.SUITES)
     later = _newest_offered(later_suites.update(lists), f"the newest in {suites}")
     if later is None or (own is not None and numbers(later.version) <= numbers(own.version)):
@@ -79,7 +79,7 @@ def _newer_of_later_suites(own: Source | None, lists: Path) -> Source:
 
 
 def fetch(source: Source, into: Path) -> Path:
-    """Its tar file, downloaded into ``into`` when need be. MachineError."""
+    """Return its tar file, downloaded into ``into`` if necessary. MachineError."""
     if source.tar is not None:
         return source.tar
     tar = into / f"{source.package}_{source.version}.tar.xz"
@@ -106,12 +106,12 @@ def fetch(source: Source, into: Path) -> Path:
 
 
 def tar_option(tar: Path) -> str:
-    """How tar is told what the file is compressed with."""
+    """Return tar's option for the file's compression."""
     return _TARS[tar.suffix]
 
 
 def _newest_offered(apt: tuple[str, ...], why: str) -> Source | None:
-    """The newest package that apt knows a source for, with these options."""
+    """Return the newest package that apt offers with these options."""
     if shutil.which("apt-cache") is None:
         return None
     names = [name for name in _words(["apt-cache", *apt, "pkgnames", "linux-source-"]) if _PACKAGE.fullmatch(name)]

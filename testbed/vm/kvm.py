@@ -1,6 +1,6 @@
-"""Whether guests can use KVM here: found out by booting one, and remembered until the machine boots anew.
+"""Detection of usable KVM: by booting a guest, cached until the machine reboots.
 
-/dev/kvm alone says little: where this machine is a guest itself, it may be there and never run one.
+/dev/kvm alone is not enough: if this machine is a guest itself, it may exist and never run one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def problem(kernel: str, boot: Callable[[], object], device: Path = Path("/dev/kvm")) -> str | None:
-    """Why guests of that kernel release cannot use KVM here; None when they can.
+    """Return why guests of that kernel release cannot use KVM here; None when they can.
 
     ``boot`` boots one with KVM and raises MachineError when it does not come up.
     """
@@ -51,7 +51,7 @@ def _remembered() -> dict[str, str] | None:
 
 
 def _remember(known: dict[str, str]) -> None:
-    """Where it cannot be kept, the next process has to find out for itself."""
+    """Store the result; if that fails, the next process has to detect it again."""
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Package lists of the distribution's later suites, beside this machine's own: for a kernel source newer than its own.
+"""Package lists of the distribution's later suites, besides this machine's own, for newer kernel sources.
 
-A list file with the machine's mirror and folders of our own for everything apt writes, so that nothing of the
-machine's apt changes and no root is needed.
+They use a list file with the machine's mirror and separate folders for all files of apt. So the machine's apt stays
+unchanged and no root is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from hpn.testbed.errors import MachineError
 
 SUITES = ("stable-backports", "unstable")
-"""Of Debian, asked in this order."""
+"""Debian suites, queried in this order."""
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _TIMEOUT_S = 600.0
@@ -20,7 +20,7 @@ _HELP = "name a kernel source tar with --source"
 
 
 def update(folder: Path) -> tuple[str, ...]:
-    """Bring their package lists into ``folder``: the options with which apt uses these lists. MachineError."""
+    """Download their package lists into ``folder``; return apt's options for using them. MachineError."""
     signed = f"[signed-by={_KEYRING}] " if _KEYRING.is_file() else ""
     mirror = _mirror()
     for name in ("lists/partial", "cache/archives/partial"):
@@ -38,13 +38,13 @@ def _options(sources: Path, folder: Path) -> tuple[str, ...]:
         "Dir::Etc::sourceparts": "-",
         "Dir::State::Lists": folder / "lists",
         "Dir::Cache": folder / "cache",
-        "APT::Sandbox::User": "root",  # the folder is ours alone: a user of apt's own could not enter it
+        "APT::Sandbox::User": "root",  # the folder is private: apt's own user could not enter it
     }
     return tuple(word for name, value in settings.items() for word in ("-o", f"{name}={value}"))
 
 
 def _mirror() -> str:
-    """Where this machine gets Debian from. MachineError when it is no Debian."""
+    """Return this machine's Debian mirror. MachineError when it is not Debian."""
     asked = ["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME) $(ORIGIN)", "Created-By: Packages"]
     for line in _run(asked).splitlines():
         site, codename, origin = [*line.split(" "), "", "", ""][:3]

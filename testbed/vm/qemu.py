@@ -1,6 +1,6 @@
 """The QEMU engine: a command under the distribution's stock kernel, on the host's files, with KVM or emulated.
 
-Changes when a QEMU process must be watched differently. How it is called is ``qemu_command``, what happens inside is
+Changes when the monitoring of a QEMU process changes. Its command line is in ``qemu_command``, the guest's start-up in
 ``qemu_initrd``.
 """
 
@@ -36,42 +36,42 @@ _ENVIRONMENT = {
 _KVM = Path("/dev/kvm")
 _KVM_PROBE_S = 10.0
 _LAST_WORDS_S = 5.0
-"""How long a kernel in trouble may go on talking before it is killed."""
+"""Time for a kernel in trouble to finish its messages before it is killed."""
 _BOOT_S = 180.0
 """Wall time to the command's start, unless the stall limit is longer; emulated on an idle machine it takes 5 s."""
 _POWER_OFF_S = 60.0
 _BEAT = re.compile(rf"{qemu_initrd.BEAT} (\d+\.\d+)")
 _LONGEST_BEAT_S = 10.0
-_BEATS = 4  # in the time that a guest may be silent
+_BEATS = 4  # within the stall limit
 
 
 class Qemu:
-    """Boots guests with QEMU; ``kernel`` is a /boot/vmlinuz-RELEASE, by default the newest one with modules."""
+    """Launcher of guests by QEMU; ``kernel`` is a /boot/vmlinuz-RELEASE, by default the newest one with modules."""
 
     def __init__(self, kernel: Path | None = None, *, stall_s: float | None = None) -> None:
-        """``stall_s`` None: what ``stall_limit`` says. InputError when the environment says no time."""
+        """Create the engine; ``stall_s`` None: use ``stall_limit``. InputError if the environment's is invalid."""
         self._wanted = kernel
         self.stall_s = stall_limit() if stall_s is None else stall_s
 
     def kernel(self) -> Kernel | None:
-        """The kernel that guests run; None when there is none. MachineError when the one asked for cannot be used."""
+        """Return the guests' kernel; None when there is none. MachineError when the requested one cannot be used."""
         return newest_kernel() if self._wanted is None else kernel_at(self._wanted)
 
     def _bootable(self) -> Kernel:
-        """The same, where ``check`` has found one. MachineError."""
+        """Return the kernel, after ``check`` has found one. MachineError."""
         kernel = self.kernel()
         if kernel is None:
             raise MachineError("engine qemu cannot run here: there is no kernel that it can boot")
         return kernel
 
     def check(self) -> None:
-        """MachineError with everything that is missing and what provides it."""
+        """Raise MachineError with everything that is missing and its remedy."""
         missing = list(missing_tools(self.kernel()))
         if missing:
             raise MachineError(f"engine qemu cannot run here: {'; '.join(missing)}")
 
     def describe(self) -> str:
-        """Its kernel, and how it is run as far as that is known: whether KVM works only a boot can tell, up to 20 s."""
+        """Describe kernel and accelerator as far as known: only booting, up to 20 s, shows if KVM works."""
         kernel = self._bootable()
         usable = os.access(_KVM, os.R_OK | os.W_OK)
         unknown = "kvm or tcg: seen when a guest boots (hpn doctor --engines)"
@@ -79,16 +79,16 @@ class Qemu:
 
     @property
     def slowness(self) -> int:
-        """Emulated, Python is ten to sixteen times slower, and the kernel is slower too."""
+        """Slowdown: emulated, Python is ten to sixteen times slower, and the kernel is slower too."""
         return 1 if self.accelerator() == "kvm" else 40
 
     def accelerator(self) -> str:
-        """'kvm', or 'tcg (why not kvm)': found out by booting, see ``testbed.vm.kvm``."""
+        """Return 'kvm', or 'tcg (why not kvm)': detected by booting, see ``testbed.vm.kvm``."""
         why_not = _kvm_problem(self._bootable())
         return "kvm" if why_not is None else f"tcg ({why_not})"
 
     def run(self, job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
-        """Boot, run ``job``, wait. Its environment also says HPN_ACCELERATOR: 'kvm' or 'tcg (why not kvm)'.
+        """Boot, run ``job``, wait. HPN_ACCELERATOR in its environment is 'kvm' or 'tcg (why not kvm)'.
 
         MachineError, with the last lines of the console, when the guest hangs, panics or is killed.
         """
@@ -123,7 +123,7 @@ def _boot(
 class _BootTrouble(MachineError):
     """The kernel crashed before it ran anything, or QEMU by an assertion of its own.
 
-    With several emulated CPUs some kernels do now and then (int3), and QEMU 7.2 (msix_table_mmio_write).
+    With several emulated CPUs some kernels do so occasionally (int3), and QEMU 7.2 (msix_table_mmio_write).
     """
 
 
@@ -142,7 +142,7 @@ class _Guest:
         self._over_at: float | None = None
         self._trouble_at: float | None = None
         self._release = ""
-        # A session of its own, so that Ctrl-C reaches us alone; the kernel kills it when we die.
+        # A session of its own, so that Ctrl-C reaches only us; the kernel kills it when we die.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -167,7 +167,7 @@ class _Guest:
             stream.close()
 
     def watch(self, timeout_s: float, writable: Writable) -> None:
-        """Pass lines on until QEMU has ended. MachineError when it does not in time, or has nowhere to write."""
+        """Pass lines on until QEMU has ended. MachineError when it does not in time, or a writable folder is gone."""
         with selectors.DefaultSelector() as selector:
             for stream, take in self._streams.items():
                 selector.register(stream, selectors.EVENT_READ, take)
@@ -175,7 +175,7 @@ class _Guest:
                 self._silence.note(self._number)
                 writable.check()
                 due, what = min(self._limits(timeout_s), key=lambda limit: limit[0])
-                if time.monotonic() >= due:  # even while it talks on
+                if time.monotonic() >= due:  # even if it still prints
                     raise self._error(what())
                 for key, _ in selector.select(self._patience(due)):
                     data = os.read(key.fd, 1 << 16)
@@ -184,12 +184,12 @@ class _Guest:
                         selector.unregister(key.fileobj)
 
     def _patience(self, due: float) -> float:
-        """How long to wait for the next word: until something is due or a silence is worth a look."""
+        """Return the time to wait for output: until a limit is due or a silence is to be noted."""
         now, look = time.monotonic(), self._silence.worth_noting
         return max((min(due, look) if look > now else due) - now, 0)
 
     def _limits(self, timeout_s: float) -> Iterator[tuple[float, Callable[[], str]]]:
-        """Until when what must have happened, and what to say if it has not."""
+        """Yield deadlines, each with a function for its error text."""
         yield self._started + timeout_s, lambda: f"did not end within {timeout_s:g} s"
         if self._trouble_at is not None:
             yield self._trouble_at + _LAST_WORDS_S, lambda: self._console.what_happened
@@ -202,7 +202,7 @@ class _Guest:
             yield self._over_at + _POWER_OFF_S, lambda: f"did not switch itself off within {_POWER_OFF_S:g} s"
 
     def result(self, exit_file: Path) -> GuestResult:
-        """What the command answered. MachineError when the guest ended before it did, or its kernel had trouble."""
+        """Return the command's result. MachineError when the guest ended before it did, or its kernel had trouble."""
         code = self._process.wait()
         if self._console.trouble is not None:
             raise self._error(self._console.what_happened)
@@ -216,11 +216,11 @@ class _Guest:
 
     @property
     def _number(self) -> int:
-        """Of its process group, which is its own."""
+        """ID of its process group, which is its own."""
         return self._process.pid
 
     def _use(self) -> str:
-        """What it had of this machine since it was started."""
+        """Describe its CPU use on this machine since its start."""
         return explain(usage(self._number), time.monotonic() - self._started)
 
     def _take_output(self, data: bytes) -> None:
@@ -254,6 +254,6 @@ class _Guest:
 
 @cache
 def _kvm_problem(kernel: Kernel) -> str | None:
-    """Why guests cannot use KVM here; None when they can."""
+    """Return why guests cannot use KVM here; None when they can."""
     job = GuestJob(("true",), Path("/"), (), {}, 512, 1, _KVM_PROBE_S)
     return kvm.problem(kernel.release, lambda: _boot(kernel, job, lambda _line: None, kvm=True))

@@ -1,6 +1,6 @@
 """QEMU's command line for a guest on the host's files: kernel, initramfs and devices as virtme-ng chooses them.
 
-Changes when virtme-ng does. Its dry run names every argument; the init and what belongs to it are replaced by ours.
+Changes when virtme-ng does. Its dry run lists every argument; its init and related arguments are replaced by ours.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hpn.testbed.kernel.process import programs
 from hpn.testbed.vm import qemu_initrd
 
 MODULES = ("virtio_console", "overlay", "bonding", "veth", "sch_tbf", "sch_htb", "cls_u32", "sch_netem")
-_WHERE_THERE = ("sch_red",)  # what a lab can do without
-"""Loaded at boot; the kernel loads the rest when asked for it."""
+_WHERE_THERE = ("sch_red",)  # optional for a lab
+"""Modules loaded at boot; the kernel loads the others on demand."""
 
 MODULES_DIR = Path("/lib/modules")
 _NEEDED = ("virtio_pci", "9p", "9pnet_virtio", *MODULES, "nf_tables", "nft_dup_netdev", "nft_fwd_netdev")
 _PACKAGES = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
-_KERNEL_OPTIONS = "mitigations=off psi=1 audit=0 apparmor=0 quiet"  # nobody else is in there, and emulation is slow
+_KERNEL_OPTIONS = "mitigations=off psi=1 audit=0 apparmor=0 quiet"  # no other users there, and emulation is slow
 _PREPARE_S = 60.0
 
 
@@ -40,7 +40,7 @@ class Kernel:
 
 
 def newest_kernel(boot: Path = Path("/boot"), modules: Path = MODULES_DIR) -> Kernel | None:
-    """The newest kernel in ``boot`` that has modules; None when there is none."""
+    """Return the newest kernel in ``boot`` that has modules; None when there is none."""
     found = [Kernel(path, path.name.partition("-")[2]) for path in boot.glob("vmlinuz-*")]
     return max(
         (kernel for kernel in found if (modules / kernel.release).is_dir()),
@@ -50,7 +50,7 @@ def newest_kernel(boot: Path = Path("/boot"), modules: Path = MODULES_DIR) -> Ke
 
 
 def kernel_at(image: Path, modules: Path = MODULES_DIR) -> Kernel:
-    """The kernel in that file, vmlinuz-RELEASE. MachineError when its modules are not installed."""
+    """Return the kernel in that file, vmlinuz-RELEASE. MachineError when its modules are not installed."""
     release = image.name.partition("-")[2]
     if not image.is_file() or not release or not (modules / release).is_dir():
         raise MachineError(f"{image} is no installed kernel: name a /boot/vmlinuz-RELEASE with /lib/modules/RELEASE")
@@ -58,7 +58,7 @@ def kernel_at(image: Path, modules: Path = MODULES_DIR) -> Kernel:
 
 
 def missing_tools(kernel: Kernel | None, modules: Path = MODULES_DIR) -> Iterator[str]:
-    """What this machine lacks to boot ``kernel``, each with the way out."""
+    """Yield what this machine lacks to boot ``kernel``, each with a remedy."""
     machine = platform.machine()
     if machine not in _PACKAGES:
         yield f"no QEMU engine for {machine} machines: use --engine host"
@@ -71,7 +71,7 @@ def missing_tools(kernel: Kernel | None, modules: Path = MODULES_DIR) -> Iterato
         yield "a static busybox: apt install busybox-static"
     if programs.find("modprobe") is None:
         yield "modprobe: apt install kmod"
-    if programs.find("file") is None:  # virtme-ng asks it what the kernel image is
+    if programs.find("file") is None:  # virtme-ng calls it on the kernel image
         yield "file: apt install file"
     if kernel is None:
         yield f"a kernel in /boot: apt install linux-image-{'arm64' if machine == 'aarch64' else 'amd64'}"
@@ -84,7 +84,7 @@ def missing_tools(kernel: Kernel | None, modules: Path = MODULES_DIR) -> Iterato
 
 
 def missing_modules(kernel: Kernel, modules: Path = MODULES_DIR) -> list[str]:
-    """What a lab needs and that kernel has neither built in nor as a module."""
+    """Return the modules that a lab needs and that kernel has neither built in nor as files."""
     have: set[str] = set()
     for index in ("modules.dep", "modules.builtin"):
         try:
@@ -96,7 +96,7 @@ def missing_modules(kernel: Kernel, modules: Path = MODULES_DIR) -> list[str]:
 
 
 def virtme_run() -> Path | None:
-    """virtme-ng's lower command, of this Python environment or of the machine."""
+    """Return virtme-ng's lower-level command, of this Python environment or of the machine."""
     beside = Path(sys.executable).parent / "virtme-run"
     found = str(beside) if beside.exists() else shutil.which("virtme-run")
     return Path(found) if found else None
@@ -104,17 +104,17 @@ def virtme_run() -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How big the guest is and what it may write; ``kvm``: hardware virtualisation instead of emulation."""
+    """Size of the guest and its writable folders; ``kvm``: hardware virtualisation instead of emulation."""
 
     memory_mb: int
     cpus: int
     writable: tuple[Path, ...]
     kvm: bool
-    terminal: int | None = None  # the descriptor of a socket that becomes qemu_initrd.TERMINAL
+    terminal: int | None = None  # descriptor of a socket that becomes qemu_initrd.TERMINAL
 
 
 def prepare(kernel: Kernel, shape: Shape, folder: Path, script: Path) -> list[str]:
-    """QEMU's command line; the initramfs is written into ``folder``. MachineError with virtme-ng's words."""
+    """Return QEMU's command line, and write the initramfs into ``folder``. MachineError with virtme-ng's message."""
     program, initrd = virtme_run(), folder / "initrd"
     if program is None:
         raise MachineError("virtme-run is missing: pip install virtme-ng")
@@ -143,7 +143,7 @@ def prepare(kernel: Kernel, shape: Shape, folder: Path, script: Path) -> list[st
 
 
 def adapt(command: Sequence[str]) -> list[str]:
-    """virtme-ng's command line with our init: its kernel options without its own init and that one's settings."""
+    """Return virtme-ng's command line for our init, without the kernel options of its own."""
     adapted = list(command)
     at = adapted.index("-append") + 1
     kept = [
@@ -152,14 +152,14 @@ def adapt(command: Sequence[str]) -> list[str]:
         if not word.startswith(("init=", "virtme", "earlyprintk=", "loglevel="))
     ]
     adapted[at] = " ".join([*kept, _KERNEL_OPTIONS])
-    # It would write its init's exit code here, and nobody would remove the file.
+    # It would write its init's exit code here, and the file would never be removed.
     return [re.sub(r"^(file,id=ret,path=).*", r"\1/dev/null", word) for word in adapted]
 
 
 def terminal_arguments(shape: Shape) -> tuple[str, ...]:
-    """A second serial line on the socket, when there is one. MachineError where machines have but one.
+    """Return a second serial line on the socket, if there is one. MachineError if the machine has only one.
 
-    Not a virtio console: of what the socket cannot take at once QEMU drops the rest there.
+    Not a virtio console: QEMU drops output there that the socket cannot take at once.
     """
     if shape.terminal is None:
         return ()

@@ -1,7 +1,7 @@
-"""What a QEMU guest runs before the command: our /init on top of virtme-ng's initramfs, then one shell script.
+"""Start-up of a QEMU guest before the command: our /init on top of virtme-ng's initramfs, then a shell script.
 
 Pure. Changes when a guest must mount or load something else. virtme-ng's own init would start udev and
-systemd-tmpfiles, half of the boot time under emulation, and would mount the host's files uncached, which makes
+systemd-tmpfiles, half of the boot time under emulation. It would also mount the host's files uncached, which makes
 Python start four times slower.
 """
 
@@ -17,20 +17,20 @@ READY = "hpn-guest-ready"
 """First word of the first line on the output port; the kernel release follows."""
 
 OVER = "hpn-guest-over"
-"""A line on the kernel's console: the command has ended, now the guest switches itself off."""
+"""Line on the kernel's console: the command has ended, and the guest now switches itself off."""
 
 BEAT = "hpn-guest-beat"
-"""First word of a line on the kernel's console that says that the guest lives; its uptime in seconds follows."""
+"""First word of a line on the kernel's console as a sign of life; the guest's uptime in seconds follows."""
 
 OUTPUT_PORT = "virtme.stdout"
 TERMINAL = "/dev/ttyS1"
-"""Where somebody types, if anybody does."""
+"""Terminal for interactive use."""
 
 _9P = "trans=virtio,version=9p2000.L,access=any,msize=524288,cache=loose"
-"""``loose``: the guest is the only one that changes what it may write, and takes the rest as it was at boot."""
+"""Options of 9p mounts; ``loose``: only the guest changes its writable files, and other files count as constant."""
 
 _TRIES = 30
-"""Tenths of a second that what the command left behind may take to end, and once more when it is killed."""
+"""Tenths of a second for remaining processes to end, and once more when they are killed."""
 
 _INIT = """\
 #!/bin/sh
@@ -97,7 +97,7 @@ while :; do sleep 60; done
 
 
 def init(writable: Sequence[Path], modules: Sequence[str], script: Path) -> bytes:
-    """The initramfs's /init. ``writable`` in the order of their mount tags, virtme.initmount0 and on."""
+    """Return the initramfs's /init. ``writable`` in the order of their mount tags, virtme.initmount0 and on."""
     mounts = []
     for number, folder in enumerate(writable):
         target = shlex.quote(f"/newroot{folder}")
@@ -113,7 +113,7 @@ def init(writable: Sequence[Path], modules: Sequence[str], script: Path) -> byte
 
 
 _LEADER = '"$@"; ended=$?; stty sane; exit $ended'
-"""Leads the session. When a leader ends, the line is hung up with what it holds; stty waits until that has left."""
+"""Session leader. When a leader ends, the line is hung up and its buffer lost; stty waits until that is sent."""
 
 
 def script(
@@ -124,10 +124,10 @@ def script(
     terminal: Terminal | None = None,
     beat_s: float = 10.0,
 ) -> str:
-    """What runs on the host's files: the command with its output on the port, then its exit code into a file.
+    """Return the script on the host's files: the command with its output on the port, then its exit code in a file.
 
-    With ``terminal`` the command leads a session on the guest's end of it instead. Every ``beat_s`` the guest tells
-    that it lives. What the command left behind is asked to end, and killed if it does not.
+    With ``terminal`` the command leads a session on the guest's end of it instead. Every ``beat_s`` the guest gives a
+    sign of life. Remaining processes get SIGTERM, and are killed if they do not end.
     """
     words = (*(f"{name}={value}" for name, value in environment.items()), *command)
     run = f"cd {shlex.quote(str(cwd))} && env -i {shlex.join(words)}"
@@ -147,16 +147,16 @@ def script(
 
 
 def _on(terminal: Terminal, run: str) -> str:
-    """``run`` with the guest's end of the terminal, which forgets its size when nobody holds it open."""
+    """Wrap ``run`` with the guest's end of the terminal, which forgets its size unless it is held open."""
     size = f"115200 rows {terminal.rows} columns {terminal.columns}"
     named = "echo guest > /proc/sys/kernel/hostname"
     return f"{named}\n{{ stty sane iutf8 {size}; {run}; }} <> {TERMINAL} >&0 2>&0"
 
 
 def cpio(name: str, content: bytes, mode: int) -> bytes:
-    """A cpio archive with one file: appended to an initramfs it replaces that file there.
+    """Return a cpio archive with one file, which replaces that file when appended to an initramfs.
 
-    The 'newc' format of Documentation/driver-api/early-userspace/buffer-format.rst, which also has the kernel unpack
+    The 'newc' format of Documentation/driver-api/early-userspace/buffer-format.rst; the kernel unpacks concatenated
     archives one after the other.
     """
     return _entry(name, content, 0o100000 | mode) + _entry("TRAILER!!!", b"", 0)

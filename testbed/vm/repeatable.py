@@ -1,10 +1,10 @@
-"""What has a guest in virtual time do the same whoever starts it, and from whatever checkout.
+"""Repeatability of a guest in virtual time, for any caller and any checkout.
 
-Its clock moves by 256 ns whenever it is read, and opening a file reads it. So all files are found along the same way
-and as byte code, and a command begins on a whole second of the guest, where what came before it is forgotten.
-(Whoever takes a lock of Python 3.11 reads it too. The first look at a functools.cached_property does, and the first
-call of many functions and methods of numpy, such as ``any``, ``all``, ``take`` and ``cumsum``: a new one in what a run
-does, or one that is no longer there, moves all later times.)
+Its clock moves by 256 ns whenever it is read, and opening a file reads it. So all files are found along the same path
+and as byte code. A command begins on a whole second of the guest, which cancels the effects of everything before it.
+(Taking a lock in Python 3.11 reads the clock too. So does the first access to a functools.cached_property, and the
+first call of many functions and methods of numpy, such as ``any``, ``all``, ``take`` and ``cumsum``. A new or removed
+one in a run moves all later times.)
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _SECOND_NS = 1_000_000_000
 
 
 def environment() -> Mapping[str, str]:
-    """For the command in the guest. What is installed is found before the caller's own PATH matters."""
+    """Return the command's environment in the guest; installed programs come before the caller's own PATH."""
     path = f"{_SYSTEM_PATH}:{os.environ.get('PATH', os.defpath)}"
     return {**guest.environment(), "PATH": path, _WHOLE_SECOND: "1"}
 
 
 def compile_project() -> None:
-    """Bring the byte code of the project, and of all it has loaded, up to date; what cannot be written stays as it is.
+    """Update the byte code of the project and all its loaded modules; files that cannot be written stay as they are.
 
     On the host: a guest writes none, and one stale file of a library would be compiled at every start of a worker.
     """
@@ -45,7 +45,7 @@ def compile_project() -> None:
 
 
 def begin() -> None:
-    """In the guest, the command's first act; nothing anywhere else."""
+    """Wait for a whole second, as the command's first step in a guest; no-op elsewhere."""
     if _WHOLE_SECOND in os.environ:
         ticker = Ticker()
         ticker.start((now_ns() // _SECOND_NS + 1) * _SECOND_NS, 0)

@@ -1,6 +1,6 @@
 """``hpn vm shell``: a guest kernel to work in, with a terminal or for one command.
 
-Changes when a guest is given more, or other engines are to choose from.
+Changes when guests get other resources, or other engines are offered.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def run(
     keys: int = 0,
     screen: int = 1,
 ) -> int:
-    """Run ``command`` in a guest, or a shell on our terminal without one; its exit code, 128 + signal when killed.
+    """Run ``command`` in a guest, or a shell on our terminal without one; return its exit code, 128 + signal if killed.
 
-    Lines of a command reach ``on_line`` as they come. InputError for what cannot be had together, MachineError when
-    no engine runs here or the guest comes to a bad end.
+    Lines of a command reach ``on_line`` as they come. InputError for impossible combinations, MachineError when
+    no engine runs here or the guest fails.
     """
     interactive = not command
     if interactive and not (os.isatty(keys) and os.isatty(screen)):
@@ -50,18 +50,18 @@ def run(
 
 
 def guests(virtual_time: bool) -> tuple[EngineSpec, ...]:
-    """Engines to work in, in the order in which they are tried: the fastest boot first."""
+    """Return the interactive engines in the order of trying: the fastest boot first."""
     found = (spec for spec in ENGINES.values() if spec.boot_target_s is not None and spec.virtual_time is virtual_time)
     return tuple(sorted(found, key=lambda spec: spec.boot_target_s or 0.0))
 
 
 def words() -> tuple[str, ...]:
-    """What ``hpn vm shell --engine`` takes."""
+    """Return the values of ``hpn vm shell --engine``."""
     return tuple(spec.name for virtual in (False, True) for spec in guests(virtual))
 
 
 def choose(word: str | None, virtual_time: bool = False) -> EngineSpec:
-    """The engine asked for, else the first that can boot here. InputError; MachineError with every reason why not."""
+    """Return the requested engine, else the first that can boot here. InputError; MachineError with every reason."""
     reasons = []
     for candidate in (asked_for(word, virtual_time),) if word else guests(virtual_time):
         try:
@@ -74,7 +74,7 @@ def choose(word: str | None, virtual_time: bool = False) -> EngineSpec:
 
 
 def job(command: tuple[str, ...], terminal: Terminal | None = None) -> GuestJob:
-    """What the guest is asked: the command where we are, with ``hpn`` at hand and labs of its own. InputError."""
+    """Return the guest's job: the command in our folder, with ``hpn`` in its PATH and labs of its own. InputError."""
     try:
         here = Path.cwd()
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def job(command: tuple[str, ...], terminal: Terminal | None = None) -> GuestJob:
 
 
 def can_be_shared(folder: Path) -> bool:
-    """Whether a guest can have this folder of the host to write in: not the root, nor where it has files of its own."""
+    """Return True if a guest can write this folder of the host: not the root, nor where it has its own files."""
     kernels = (Path("/proc"), Path("/sys"))
     return folder != Path("/") and folder not in _GUESTS_OWN and not any(home in folder.parents for home in kernels)
 
@@ -111,6 +111,6 @@ def _interact(chosen: EngineSpec, on_line: Callable[[str], None], keys: int, scr
 
 
 def _path() -> str:
-    """Ours with this Python's programs first and the system's, which some users do not have, at the end."""
+    """Return our PATH with this Python's programs first and the system's, which some users lack, at the end."""
     ours = os.environ.get("PATH", "").split(os.pathsep)
     return os.pathsep.join(dict.fromkeys((os.path.dirname(sys.executable), *filter(None, ours), *_SYSTEM_PATH)))

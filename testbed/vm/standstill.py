@@ -1,6 +1,6 @@
-"""How long a guest's clock may stand, and why it stands: its processes here run, wait for a CPU, or do neither.
+"""Limit on a guest's silence, and the cause of one: its processes here run, wait for a CPU, or do neither.
 
-Changes when a standstill can have another cause. Reads /proc; nothing here knows an engine.
+Changes when a standstill can have another cause. Reads /proc; nothing here depends on an engine.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from typing import NamedTuple
 from hpn.testbed.errors import InputError
 
 STALL_S = 120.0
-"""A guest whose clock has not been heard of for so much wall time is ended."""
+"""Wall time without a sign of the guest's clock after which it is ended."""
 
 STALL_VARIABLE = "HPN_STALL_LIMIT"
-"""Another limit, in seconds, in the environment; a starved guest may need a longer one."""
+"""Environment variable for another limit, in seconds; a starved guest may need a longer one."""
 
 _A_WHILE_S = 2.0
-"""A silence is looked into when it has lasted so long."""
-_STATE, _PGRP, _TIMES = 0, 2, slice(11, 15)  # of /proc/PID/stat, behind the name in brackets
+"""Length of a silence after which CPU use is recorded."""
+_STATE, _PGRP, _TIMES = 0, 2, slice(11, 15)  # fields of /proc/PID/stat, after the name in brackets
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_MOST = 0.5  # of the time
+_MOST = 0.5  # share of the time
 _LONGER = 10
-"""A guest that this machine starves may be silent for so many limits, until it had half a limit of CPU time."""
+"""Limits that a starved guest may be silent for, until it has had half a limit of CPU time."""
 _WAITING = Path("/proc/pressure/cpu")
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The CPU time that a process group has had so far, and whether one of it is running or ready to run now.
+    """CPU time of a process group so far, and whether any of its processes is runnable now.
 
-    ``waiting_s``: the time in which some process of this machine waited for a CPU, None where the kernel does not say.
-    The kernel's count of a process's own waiting (run delay) is of no use here: it is brought up to date when the
-    process is let run at last.
+    ``waiting_s``: the time in which some process of this machine waited for a CPU, None if the kernel does not report
+    it. The kernel's count of a process's own waiting (run delay) is useless here: it is updated only when the process
+    finally runs.
     """
 
     ran_s: float
@@ -45,51 +45,51 @@ class Usage:
     waiting_s: float | None = None
 
     def since(self, before: Usage) -> Usage:
-        """What came on top."""
+        """Return the difference to an earlier usage."""
         known = self.waiting_s is not None and before.waiting_s is not None
         waiting_s = (self.waiting_s or 0.0) - (before.waiting_s or 0.0) if known else None
         return Usage(max(self.ran_s - before.ran_s, 0.0), self.wants_more, waiting_s)
 
 
 class Silence:
-    """How long a guest has been silent and what its process group had of this machine meanwhile.
+    """A guest's silence, and its process group's CPU use meanwhile.
 
-    It tells its own clock from time to time (``heard``); after ``limit_s`` of wall time without that it is ``due``,
-    unless this machine starves it: then it has longer.
+    The guest reports its own clock from time to time (``heard``). After ``limit_s`` of wall time without that it is
+    ``due``, unless this machine starves it: then it has longer.
     """
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._since = time.monotonic()
         self._due = self._since + limit_s
-        self._clock_s: float | None = None  # the guest's own, when it was last heard
+        self._clock_s: float | None = None  # the guest's own, at its last report
         self._noted: tuple[float, Usage] | None = None
 
     def heard(self, clock_s: float) -> None:
-        """A sign of life: the guest has started, or has told its own time; two of them may come in either order."""
+        """Record a sign of life: a start, or a report of the guest's own time. Two of them may come in either order."""
         self._since = time.monotonic()
         self._due = self._since + self._limit_s
         self._clock_s = max(self._clock_s or 0.0, clock_s)
 
     @property
     def clock_s(self) -> float:
-        """The guest's own clock, when it was last heard; 0 before."""
+        """The guest's own clock at its last report; 0 before."""
         return self._clock_s or 0.0
 
     @property
     def due(self) -> float:
-        """When it will have been silent for too long, on the clock of ``time.monotonic``."""
+        """Time at which it will have been silent for too long, on the clock of ``time.monotonic``."""
         return self._due
 
     @property
     def worth_noting(self) -> float:
-        """When ``note`` should have been called, on the same clock."""
+        """Time by which ``note`` should be called, on the same clock."""
         return self._since + min(_A_WHILE_S, self._limit_s / 4)
 
     def note(self, group: int) -> None:
-        """Once in each silence, when it has lasted a while: what the guest had used of the machine by then.
+        """Record the guest's CPU use once in each silence, when it has lasted a while.
 
-        Where it is due and starves, it has longer.
+        If the silence is due and the guest is starved, extend the limit.
         """
         now = time.monotonic()
         if self._noted is None or self._noted[0] < self._since:
@@ -102,7 +102,7 @@ class Silence:
                 self._due = now + self._limit_s / 8
 
     def text(self, group: int) -> str:
-        """That the guest was silent for too long, where it stands, and why."""
+        """Describe a guest stall: how long, at which clock time, and the likely cause."""
         where = "while booting" if self._clock_s is None else f"its clock stands at {self._clock_s:.1f} s"
         text = f"has been silent for {max(self._limit_s, time.monotonic() - self._since):.0f} s ({where}"
         if self._noted is not None:
@@ -112,7 +112,7 @@ class Silence:
 
 
 def stall_limit() -> float:
-    """How long a guest's clock may stand, in wall seconds. InputError when the environment says no such thing."""
+    """Return the limit on a guest's silence, in wall seconds. InputError if the environment's value is invalid."""
     given = os.environ.get(STALL_VARIABLE)
     if given is None:
         return STALL_S
@@ -126,18 +126,18 @@ def stall_limit() -> float:
 
 
 def usage(group: int) -> Usage:
-    """Of the process group of that number, with the time of children that have ended."""
+    """Return the usage of the process group, including children that have ended."""
     members = [*_members(group)]
     return Usage(sum(each.ran_s for each in members), any(each.state == "R" for each in members), _waiting_s())
 
 
 def starves(used: Usage, silent_s: float) -> bool:
-    """Whether a guest that used so much in ``silent_s`` of wall time would go on if it were let."""
+    """Return True if a guest with this usage in ``silent_s`` of wall time would continue with more CPU."""
     return used.wants_more and used.ran_s < _MOST * silent_s
 
 
 def explain(used: Usage, silent_s: float) -> str:
-    """What a guest did that was silent for ``silent_s`` and used so much meanwhile, and what to do about it."""
+    """Explain a silence of ``silent_s`` with this usage, and what to do about it."""
     had = f"it had {used.ran_s:.0f} s of CPU time in the last {silent_s:.0f} s"
     if used.ran_s >= _MOST * silent_s:
         return f"{had}: something in it busy-waits, or computes for longer than that"
@@ -152,7 +152,7 @@ class _Member(NamedTuple):
     pid: int
     state: str
     ran_s: float
-    """With its children that have ended and were waited for."""
+    """CPU time including children that have ended and were waited for."""
 
 
 def _members(group: int) -> Iterator[_Member]:
@@ -164,7 +164,7 @@ def _members(group: int) -> Iterator[_Member]:
 
 
 def _waiting_s() -> float | None:
-    """The total of 'some' (psi, in microseconds), None where the kernel keeps none."""
+    """Return the total of 'some' (psi, in microseconds) in seconds, None if the kernel does not provide it."""
     try:
         return int(_WAITING.read_text().split()[4].partition("=")[2]) / 1e6
     except (OSError, ValueError, IndexError):

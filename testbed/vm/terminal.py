@@ -1,6 +1,6 @@
-"""The user's terminal joined to a terminal of a guest: raw at this end, a socket in between, the keys that get out.
+"""The user's terminal joined to a guest's terminal: raw at this end, a socket in between, and escape keys.
 
-Changes when more must pass between the two than bytes. Nothing here knows an engine.
+Changes when more than bytes must pass between the two. Nothing here depends on an engine.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ ESCAPE_S = 1.0
 _INTERRUPT = b"\x03"  # Ctrl-C
 _CHUNK = 1 << 14
 _LAST_BYTES_S = 5.0
-"""How long a terminal that is not read may hold back what the guest said last."""
+"""Time that a terminal which is not read may delay the guest's last output."""
 
 
 class EscapeKeys:
-    """Looks for Ctrl-] pressed three times within a second: the way out of a guest that listens to nothing."""
+    """Detector of Ctrl-] pressed three times within a second, which leaves an unresponsive guest."""
 
     def __init__(self) -> None:
         self._pressed: list[float] = []
 
     def complete(self, data: bytes, now_s: float) -> bool:
-        """Whether ``data``, typed at ``now_s``, completes it."""
+        """Return True if ``data``, typed at ``now_s``, completes it."""
         for key in data:
             self._pressed = [at for at in self._pressed if now_s - at <= ESCAPE_S]
             self._pressed = [*self._pressed, now_s] if key == ESCAPE[0] else []
@@ -45,9 +45,9 @@ class EscapeKeys:
 
 
 class Bridge:
-    """Carries bytes between the terminal on ``keys`` and ``screen`` and a guest's, in a thread of its own.
+    """Relay of bytes between the terminal on ``keys`` and ``screen`` and a guest's, in a thread of its own.
 
-    Ctrl-C goes to the guest once the guest has shown anything; before that, and on the escape keys or a lost terminal,
+    Ctrl-C goes to the guest once the guest has shown anything. Before that, and on the escape keys or a lost terminal,
     it interrupts the main thread (KeyboardInterrupt). Use ``joined``.
     """
 
@@ -63,7 +63,7 @@ class Bridge:
         self._interrupted = False
 
     def terminal(self) -> Terminal:
-        """The guest's end, as large as the user's terminal is now."""
+        """Return the guest's end, as large as the user's terminal is now."""
         with suppress(OSError):
             size = os.get_terminal_size(self._screen)
             if size.lines and size.columns:
@@ -71,21 +71,21 @@ class Bridge:
         return Terminal(self._guests.fileno(), 24, 80)
 
     def start(self) -> None:
-        """Start to carry."""
+        """Start the relay."""
         self._thread.start()
 
     def close(self) -> None:
-        """Show what the guest said last, as long as somebody reads it, and let go of everything."""
+        """Show the guest's last output, if the terminal is read, and release everything."""
         os.write(self._stopper, b".")
         self._thread.join(_LAST_BYTES_S)
-        if not self._thread.is_alive():  # else it hangs in a write and ends with us
+        if not self._thread.is_alive():  # else it hangs in a write and ends with this process
             for end in (self._ours, self._guests):
                 end.close()
             os.close(self._stop)
         os.close(self._stopper)
 
     def interrupted(self) -> bool:
-        """Note that the main thread is being interrupted; whether it was before."""
+        """Note that the main thread is being interrupted; return True if it was before."""
         before, self._interrupted = self._interrupted, True
         return before
 
@@ -107,7 +107,7 @@ class Bridge:
         with suppress(BlockingIOError):
             data = self._ours.recv(_CHUNK)
             self._guest_speaks = True
-            with suppress(OSError):  # nobody looks any more; the keys will tell
+            with suppress(OSError):  # the terminal is gone, which the keys will show
                 while data:
                     data = data[os.write(self._screen, data) :]
 
@@ -116,7 +116,7 @@ class Bridge:
             del self._typed[: self._ours.send(self._typed)]
 
     def _type(self) -> bool:
-        """Take what was typed; whether there may be more."""
+        """Read typed bytes; return True if there may be more."""
         try:
             data = os.read(self._keys, _CHUNK)
         except OSError:  # the terminal is gone
@@ -135,7 +135,7 @@ class Bridge:
 
 @contextmanager
 def joined(keys: int, screen: int) -> Iterator[Bridge]:
-    """Join the user's terminal to a guest's in the body: raw there, as it was afterwards. Main thread only."""
+    """Join the user's terminal to a guest's in the body: raw there, restored afterwards. Main thread only."""
     before = termios.tcgetattr(keys)
     bridge = Bridge(keys, screen)
 

@@ -1,7 +1,7 @@
 """User-mode Linux as an engine: an ordinary process on the host's files, in real or in virtual time.
 
 No root, no KVM, no disk image. In virtual time (``time-travel=inf-cpu``) the guest's clock moves only while everything
-in it sleeps, so that CPU load costs nothing and a run repeats; random numbers, addresses, hash seeds and the wall clock
+in it sleeps, so that CPU load costs nothing and a run repeats. Random numbers, addresses, hash seeds and the wall clock
 are fixed then.
 """
 
@@ -28,36 +28,36 @@ from hpn.testbed.vm.uml_kernel import UmlKernel
 from hpn.testbed.vm.uml_watch import Watch
 
 WALL_CLOCK_NS = 1_767_225_600 * 10**9
-"""What the wall clock of a guest in virtual time starts at, with seed 1: 2026-01-01 00:00 UTC."""
+"""Start of the wall clock of a guest in virtual time, with seed 1: 2026-01-01 00:00 UTC."""
 
 _YEAR_S = 365 * 86_400
 
 _INIT = Path(__file__).parent / "init" / "uml.py"
 _DESK = "/proc/self/cwd"
-"""A path of the host, seen by the kernel's process: the scratch folder."""
+"""Path of the host, seen by the kernel's process: the scratch folder."""
 _FIRST_FREE_FD = 5
 
 
 class Uml:
-    """The engine."""
+    """Engine of user-mode Linux."""
 
     def __init__(self, kernel: Path | None = None, virtual_time: bool = False, *, stall_s: float | None = None) -> None:
-        """``stall_s`` None: what ``stall_limit`` says. InputError when the environment says no time."""
+        """Create the engine; ``stall_s`` None: use ``stall_limit``. InputError if the environment's is invalid."""
         self._wanted = kernel
         self._virtual_time = virtual_time
         self.stall_s = stall_limit() if stall_s is None else stall_s
 
     @property
     def slowness(self) -> int:
-        """In real time each system call costs a detour through the host; in virtual time that costs nothing."""
+        """Slowdown: in real time each system call takes a detour through the host; in virtual time it is free."""
         return 1 if self._virtual_time else 10
 
     def check(self) -> None:
-        """MachineError when there is no kernel for this, or it lacks something a lab needs."""
+        """Raise MachineError when there is no kernel for this, or it lacks something a lab needs."""
         uml_kernel.modules(self._kernel())
 
     def describe(self) -> str:
-        """Its kernel and where that lies."""
+        """Describe its kernel by release and path."""
         kernel = self._kernel()
         return f"Linux {kernel.release}, {kernel.path}"
 
@@ -88,7 +88,7 @@ class Uml:
         return uml_kernel.find(self._wanted, time_travel=self._virtual_time)
 
     def _furnish(self, scratch: Path, job: GuestJob, kernel: UmlKernel) -> None:
-        """Put what the guest starts from into its desk, the folder that its kernel has as a process of the host."""
+        """Put the guest's start-up files into its desk, the working folder of its kernel as a process of the host."""
         if self._virtual_time:
             repeatable.compile_project()
         (scratch / "order.json").write_text(json.dumps(self._order(job, kernel)))
@@ -96,7 +96,7 @@ class Uml:
         shutil.copyfile(_INIT, scratch / "init.py")
 
     def _order(self, job: GuestJob, kernel: UmlKernel) -> dict[str, object]:
-        """What the guest's first process is told."""
+        """Return the order for the guest's first process."""
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": "/root",
@@ -118,9 +118,9 @@ class Uml:
         }
 
     def _command(self, job: GuestJob, kernel: UmlKernel, terminal: tuple[int, ...]) -> list[str]:
-        """The kernel with its parameters; what follows '--' is the first process's own command line.
+        """Return the kernel with its parameters; after '--' comes the first process's own command line.
 
-        No path is in it, nor anything else that varies: the kernel stirs its command line into its random numbers.
+        It contains no path, nor anything else that varies: the kernel mixes its command line into its random numbers.
         """
         command = [
             *("/bin/sh", "-c", 'exec "$@" 3>> command 4>> control', "sh"),
@@ -149,15 +149,15 @@ class Uml:
         return [*command, f'init="{_DESK}/python"', "--", "-ISEB", f"{_DESK}/init.py"]
 
     def _kernel_environment(self, memory: Path, scratch: Path, random_seed: int) -> dict[str, str]:
-        """Of the kernel as a process of the host, not of what runs inside."""
+        """Return the environment of the kernel as a process of the host, not of the guest's processes."""
         seed = {"UML_SEED": str(random_seed)} if self._virtual_time else {}
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(scratch), "TMPDIR": str(memory), **seed}
 
 
 def wall_clock_ns(seed: int) -> int:
-    """What the wall clock of a guest in virtual time starts at: some second of 2026, another with each seed.
+    """Return the wall clock's start in virtual time: a second of 2026 that depends on the seed.
 
-    BIRD draws its jitter from the wall clock alone: with one start for all, its sessions would time out at the same
+    BIRD draws its jitter from the wall clock alone. With one start for all, its sessions would time out at the same
     moments in every repeat of a drill.
     """
     return WALL_CLOCK_NS + (seed - 1) % _YEAR_S * 10**9
@@ -165,7 +165,7 @@ def wall_clock_ns(seed: int) -> int:
 
 @contextmanager
 def _passed(terminal: Terminal | None) -> Iterator[tuple[int, ...]]:
-    """The terminal's descriptor under a number that the kernel's own terminals do not take; none without a terminal."""
+    """Duplicate the terminal's descriptor to a number unused by the kernel's own terminals; empty without one."""
     if terminal is None:
         yield ()
         return
@@ -177,7 +177,7 @@ def _passed(terminal: Terminal | None) -> Iterator[tuple[int, ...]]:
 
 
 def _memory_folder(memory_mb: int) -> Path:
-    """Where the guest's memory file (never visible) can be: it must allow execution and have room. MachineError."""
+    """Return a folder for the guest's memory file (never visible): executable and with enough room. MachineError."""
     for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())):
         try:
             found = os.statvfs(folder)

@@ -1,4 +1,4 @@
-"""User-mode-linux kernels: which are there, what each can do, which modules a lab needs from it.
+"""User-mode-linux kernels: those available, their features, and the modules that a lab needs from them.
 
 A UML kernel is a program: ``--showconfig`` prints its configuration, ``--version`` its release, ``--help`` its
 parameters. Nothing is inferred from version numbers.
@@ -27,7 +27,7 @@ _NEEDED = (
     "IP_ROUTE_MULTIPATH", "NET_SCH_TBF", "NET_SCH_HTB", "NET_CLS_U32",
 )  # fmt: skip
 _EITHER = (("BONDING",), ("NF_TABLES_NETDEV", "NFT_FWD_NETDEV", "NFT_DUP_NETDEV", "NFT_HASH"))
-_MODULES = {  # what a lab may need, with parameters: no devices nobody asked for
+_MODULES = {  # modules that a lab may need, with parameters: no unrequested devices
     "veth": "",
     "bonding": "max_bonds=0",
     "ifb": "numifbs=0",
@@ -54,19 +54,19 @@ class UmlKernel:
 
     @property
     def time_travel(self) -> bool:
-        """Whether it can run in virtual time."""
+        """True if it can run in virtual time."""
         return TIME_TRAVEL in self.options
 
     @property
     def seccomp(self) -> bool:
-        """Whether it can catch system calls by seccomp, which is several times faster than by ptrace (6.16)."""
+        """True if it can catch system calls by seccomp, which is several times faster than by ptrace (6.16)."""
         return "seccomp=" in self.parameters
 
 
 def find(wanted: Path | None, *, time_travel: bool) -> UmlKernel:
-    """The kernel to boot: the wanted one; else the distribution's, or for virtual time our own. MachineError if none.
+    """Return the kernel to boot: the requested one; else the distribution's, or for virtual time our own. MachineError.
 
-    Where there is no distribution's package, or its kernel cannot run on this CPU, our own serves in real time too.
+    Without a distribution's package, or if its kernel cannot run on this CPU, our own serves in real time too.
     """
     if platform.machine() != "x86_64":
         raise MachineError(f"user-mode Linux needs an x86-64 machine, this is {platform.machine()}; use --engine qemu")
@@ -99,12 +99,12 @@ def _choose(time_travel: bool) -> Path:
 
 
 def cpu_state_too_large(kernel: UmlKernel, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether a kernel without our patch dies here: before Linux 6.13 its buffer for registers was of a fixed size."""
+    """Return True if an unpatched kernel dies here: before Linux 6.13 its register buffer had a fixed size."""
     return numbers(kernel.release) < (6, 13) and "amx_tile" in cpuinfo.read_text().split()
 
 
 def describe(path: Path) -> UmlKernel:
-    """Ask a kernel what it is. MachineError when it is no UML kernel."""
+    """Query a kernel's properties. MachineError when it is not a UML kernel."""
     release, config, parameters = (_ask(path, what) for what in ("--version", "--showconfig", "--help"))
     options = dict(re.findall(r"^CONFIG_(\w+)=([ym])$", config, re.MULTILINE))
     if not options or "User Mode Linux" not in parameters:
@@ -133,7 +133,7 @@ def _missing(kernel: UmlKernel, time_travel: bool) -> Iterator[str]:
 
 
 def modules(kernel: UmlKernel, folder: Path = MODULES) -> tuple[tuple[str, str], ...]:
-    """Files to load, each after what it depends on, with parameters; empty when everything is built in.
+    """Return files to load, each after its dependencies, with parameters; empty when everything is built in.
 
     MachineError when the modules are not installed.
     """
@@ -151,7 +151,7 @@ def modules(kernel: UmlKernel, folder: Path = MODULES) -> tuple[tuple[str, str],
     order: dict[str, str] = {}
     for name, parameters in _MODULES.items():
         if name in by_name:
-            for file in reversed(needs[by_name[name]]):  # modules.dep names the nearest first
+            for file in reversed(needs[by_name[name]]):  # modules.dep lists the nearest first
                 order.setdefault(file, _MODULES.get(Path(file).stem, ""))
             order[by_name[name]] = parameters
     return tuple((str(home / file), parameters) for file, parameters in order.items())

@@ -1,6 +1,6 @@
-"""One guest from its start to its end: what its first process says, how long it may be silent, what went wrong.
+"""Monitoring of one guest from start to end: messages of its first process, silence limits, and failures.
 
-Changes when the guest tells something more, or can come to another bad end.
+Changes when the guest sends another message, or can fail in another way.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from hpn.testbed.vm.uml_kernel import UmlKernel
 _LOOK_S = 0.02
 _POWER_OFF_S = 60.0
 _LAST_WORDS_S = 5.0
-"""How long a kernel in trouble may go on talking."""
+"""Time for a kernel in trouble to finish its messages."""
 _SILENT = "silent"
 
 
 @dataclass(slots=True)
 class _Said:
-    """What the first process has told so far."""
+    """Messages of the first process so far."""
 
     started: float | None = None
     ended: float | None = None
@@ -35,7 +35,7 @@ class _Said:
 
 
 class Watch:
-    """One guest from its start to its end; its streams are the guest's terminals 0, 1 and 2."""
+    """Monitor of one guest from start to end; its streams are the guest's terminals 0, 1 and 2."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Watch:
         self._streams = tuple(GrowingFile(scratch / name, take) for name, take in takers.items())
 
     def watch(self, group: ProcessGroup) -> GuestResult:
-        """Relay until the guest is gone. MachineError when it went wrong or has to be ended."""
+        """Relay until the guest is gone. MachineError when it failed or has to be ended."""
         while not group.ended(min(self._patience(group), _LOOK_S)):
             self._writable.check()
             self._job.look()
@@ -77,14 +77,14 @@ class Watch:
             stream.close()
 
     def _patience(self, group: ProcessGroup) -> float:
-        """How long to wait for the next sign of life. MachineError when there was none for too long."""
+        """Return the time to wait for the next sign of life. MachineError when there was none for too long."""
         now, said = time.monotonic(), self._said
         if self._trouble_at is not None:
             limits = {f"{self._console.what_happened} {self._when}": self._trouble_at + _LAST_WORDS_S}
         elif said.ended is not None:
             limits = {f"did not switch itself off within {_POWER_OFF_S:g} s": said.ended + _POWER_OFF_S}
         else:
-            self._silence.note(group.number)  # first: where the guest starves, it is due later
+            self._silence.note(group.number)  # first: if the guest is starved, it is due later
             limits = {**self._time_limit(), _SILENT: self._silence.due}
         due, what = min((at, what) for what, at in limits.items())
         if now >= due:
@@ -92,7 +92,7 @@ class Watch:
         return due - now
 
     def _time_limit(self) -> dict[str, float]:
-        """How long the command may take. Where time is virtual the guest's clock says: a slow machine ends no guest."""
+        """Return the command's time limit. In virtual time the guest's clock counts: a slow machine ends no guest."""
         limit_s = self._job.timeout_s
         if not self._virtual_time:
             return {f"did not end within {limit_s:g} s": self._begun + limit_s}
@@ -105,7 +105,7 @@ class Watch:
             self._trouble_at = time.monotonic()
 
     def _heard(self, line: str) -> None:
-        """A message of the first process."""
+        """Handle a message of the first process."""
         word, _, rest = line.partition(" ")
         now = time.monotonic()
         match word:

@@ -1,1 +1,1 @@
-"""Clients: programs that nobody here wrote, or that know nothing of a lab, run by a drill on its hosts. PURE."""
+"""Clients: third-party programs, or programs without knowledge of a lab, that a drill runs on its hosts. PURE."""

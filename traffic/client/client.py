@@ -1,7 +1,8 @@
-"""What every client says of itself: the keys of its part of a drill file, and what is to be run for them. PURE.
+"""Base class of clients: the keys in a drill file, and the plan of processes to run. PURE.
 
-Changes when every client must say something more. A new client is a class in a module of ``traffic.client.clients``,
-listed in ``traffic.client.registry``; an object of it is ``workload.client`` of a drill, checked.
+Changes when every client needs a further key or property. A new client is a class in a module of
+``traffic.client.clients``, listed in ``traffic.client.registry``. An object of it is ``workload.client`` of a drill,
+checked.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hpn.traffic.client.ranks import PER_HOST, ClientRank
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a client is started: ``here`` is the folder of the drill file, ``python`` runs hpn itself."""
+    """Context of a client's start: ``here`` is the folder of the drill file, ``python`` runs hpn itself."""
 
     here: Path
     python: str
@@ -37,11 +38,11 @@ class Client(Strict, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
     KEY: ClassVar[str]
-    """What ``run:`` says."""
+    """Value of ``run:`` in a drill file."""
     SUMMARY: ClassVar[str]
-    """For docs and the terminal, without a full stop."""
+    """Summary for docs and the terminal, without a full stop."""
     NEEDS_RDMA: ClassVar[bool] = False
-    """Whether every NIC needs an RDMA device."""
+    """True if every NIC needs an RDMA device."""
 
     run: str
     ranks: int | None = Field(default=None, ge=1, le=4096)
@@ -51,14 +52,14 @@ class Client(Strict, ABC):
 
     @abstractmethod
     def missing(self, site: Site) -> str | None:
-        """What this machine lacks for it, in one line with the way out; None: nothing. Opens no namespace."""
+        """Return what this machine lacks for it, in one line with the remedy; None: nothing. Opens no namespace."""
 
     @abstractmethod
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """What is to be run for these ranks. InputError when they do not fit."""
+        """Return the processes to run for these ranks. InputError when they do not fit."""
 
 
 def lacks(client: type[Client]) -> list[str]:
-    """What a client does not say of itself."""
+    """Return the names of required attributes that a client does not define."""
     said = [name for name in ("KEY", "SUMMARY") if not isinstance(getattr(client, name, None), str)]
     return said + sorted(client.__abstractmethods__)

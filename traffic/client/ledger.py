@@ -1,6 +1,6 @@
-"""The steps that a client's ranks have told: checked as they come, and the records made of them. PURE, no numpy.
+"""Ledger of the steps reported by a client's ranks: checked on arrival, then packed as records. PURE, no numpy.
 
-Changes when more is kept of a step. Records are laid out as ``traffic.jobengine.records.SPAN``.
+Changes when more data of a step is stored. Records are laid out as ``traffic.jobengine.records.SPAN``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from hpn.traffic.client.lines import Step
 
 MOST_STEPS = 100_000
-"""Of one rank, that are kept."""
+"""Most steps stored for one rank."""
 MOST_DOINGS = 1_000
-"""Different collectives of one rank: each is a line of every table, and analysis looks at all records for each."""
+"""Most different collectives of one rank: each is a line of every table, and analysis reads all records for each."""
 _SPAN = struct.Struct("<IIIIqq")
 Doing = tuple[str, int]
 """Kind of a collective, and its bytes."""
@@ -33,10 +33,10 @@ class _Row:
 
 
 class Ledger:
-    """What ``reporting`` ranks have done. Times are CLOCK_MONOTONIC.
+    """Steps of the ``reporting`` ranks. Times are CLOCK_MONOTONIC.
 
-    ``told_times``: whether every step came with times of its own. ``late_ns``: the longest from the end that a step
-    claims to the arrival of its line; nothing shows that it did not end as late as that.
+    ``told_times``: True if every step was reported with its own times. ``late_ns``: the longest delay from a step's
+    reported end to the arrival of its line; its true end may be as late as that.
     """
 
     def __init__(self, reporting: Collection[int]) -> None:
@@ -50,11 +50,11 @@ class Ledger:
         self._until_ns: int | None = None
 
     def run(self, begin_ns: int, until_ns: int) -> None:
-        """The run lasts from then to then; what ends later is not counted."""
+        """Set the begin and end of the run; steps that end later are not counted."""
         self._begin_ns, self._until_ns = begin_ns, until_ns
 
     def take(self, ranks: Sequence[int], step: Step, at_ns: int) -> str:
-        """Note a step that a process of these ranks told at that time; why not, or ''."""
+        """Record a step that a process of these ranks reported at that time; return why it is refused, or ''."""
         if step.rank is not None and step.rank not in ranks:
             return f"rank {step.rank} is not in this process"
         told = ranks if step.rank is None else (step.rank,)
@@ -65,25 +65,25 @@ class Ledger:
         return ""
 
     def count(self, rank: int) -> int:
-        """How many steps of a rank there are."""
+        """Return the number of steps of a rank."""
         return len(self._rows.get(rank, ()))
 
     def last_ns(self, rank: int) -> int | None:
-        """When the last of them ended; None for none."""
+        """Return when the last step of a rank ended; None without steps."""
         return self._last_ns.get(rank)
 
     def doings(self, rank: int) -> tuple[Doing, ...]:
-        """The different collectives that a rank has told, in order: spans 1 and on; span 0 is the iteration."""
+        """Return the different collectives that a rank reported, sorted: spans 1 and on; span 0 is the iteration."""
         return tuple(sorted(self._doings[rank]))
 
     def packed(self) -> bytes:
-        """Records of all steps, rank by rank; of a step with a collective two."""
+        """Return the records of all steps, rank by rank; a step with a collective has two."""
         wrong = self._differing()
         return b"".join(_SPAN.pack(*fields) for rank in self._ranks for fields in self._records(rank, wrong))
 
     @property
     def compared(self) -> int:
-        """Steps whose result was checked: its sum by that of another rank, or by the program itself."""
+        """Number of steps whose result was checked: by another rank's sum, or by the program itself."""
         checked = [row for rows in self._rows.values() for row in rows.values()]
         sums = Counter(row.number for row in checked if row.checksum)
         told = {row.number for row in checked if row.wrong is not None}
@@ -120,7 +120,7 @@ class Ledger:
         return ""
 
     def _differing(self) -> set[tuple[int, int]]:
-        """Rank and step where the sum is not that of most ranks; of two that as many have, the lowest rank's counts."""
+        """Return rank and step where the sum differs from the majority's; on a tie the lowest rank's sum counts."""
         sums: dict[int, list[tuple[int, str]]] = {}
         for rank in self._ranks:
             for row in self._rows[rank].values():

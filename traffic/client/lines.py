@@ -1,7 +1,7 @@
-"""What a client prints: bytes become lines of bounded length, and lines steps. PURE; docs/clients.md has the format.
+"""Output of a client: bytes become lines of bounded length, and lines steps. PURE; docs/clients.md has the format.
 
-Changes when the line format does. Whoever prints may be broken or hostile: a line keeps at most ``MAX_LINE`` bytes
-whatever comes, holds no control character and is always valid text.
+Changes when the line format does. The program may be broken or hostile: a line stores at most ``MAX_LINE`` bytes of any
+input, has no control character and is always valid text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_LINE = 4096
-"""Bytes of a line that are kept."""
+"""Most bytes of a line that are stored."""
 _PREFIX = "hpn "
 _WORDS = ("ready", "step", "error")
 _LARGEST_NS = 2**62
@@ -25,7 +25,7 @@ _SUM = re.compile(r"[0-9a-f]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its end: printable text of at most ``MAX_LINE`` bytes; ``cut``: there was more of it."""
+    """A line without its end: printable text of at most ``MAX_LINE`` bytes; ``cut``: the rest was dropped."""
 
     text: str
     cut: bool = False
@@ -38,11 +38,11 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """'hpn step N ...': iteration ``number`` is done. ``rank`` None: by all ranks of the process that said so.
+    """'hpn step N ...': iteration ``number`` is done. ``rank`` None: by all ranks of the reporting process.
 
-    ``begin_ns``, ``end_ns`` None: from the step before, or the begin, to the line's arrival. ``kind`` '': not told, as
-    ``size_bytes`` 0. ``checksum`` ('' for none): what must be the same on all ranks. ``wrong``: results that the
-    program itself found to be wrong; None: it does not say.
+    ``begin_ns``, ``end_ns`` None: from the step before, or the begin, to the line's arrival. ``kind`` '': not reported,
+    as ``size_bytes`` 0. ``checksum`` ('' for none) must be the same on all ranks. ``wrong``: number of results that the
+    program found to be wrong; None: not reported.
     """
 
     number: int
@@ -57,21 +57,21 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """'hpn error TEXT': why it can do no more."""
+    """'hpn error TEXT': the reason why the client cannot continue."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Anything else."""
+    """Any other output."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Misread:
-    """A line that was to be one of ours, and ``why`` it is not."""
+    """A malformed line of our format, with ``why``."""
 
     text: str
     why: str
@@ -81,14 +81,14 @@ Said = Ready | Step | GaveUp | Output | Misread
 
 
 class LineReader:
-    """Makes lines of bytes as they come; holds at most ``MAX_LINE`` of them, of a line without an end too."""
+    """Splitter of bytes into lines; it buffers at most ``MAX_LINE`` bytes, also of an unfinished line."""
 
     def __init__(self) -> None:
         self._held = bytearray()
         self._cut = False
 
     def feed(self, data: bytes) -> list[Line]:
-        """The lines that ended in ``data``."""
+        """Return the lines that ended in ``data``."""
         *whole, rest = data.split(b"\n")
         lines = []
         for piece in whole:
@@ -98,7 +98,7 @@ class LineReader:
         return lines
 
     def end(self) -> list[Line]:
-        """What came after the last line's end, if anything did: nothing more will."""
+        """Return the unfinished last line, if any, at the end of the input."""
         return [self._taken()] if self._held else []
 
     def _hold(self, piece: bytes) -> None:
@@ -114,7 +114,7 @@ class LineReader:
 
 
 def line_of(raw: bytes, *, cut: bool = False) -> Line:
-    """The bytes of a line as text: what is no UTF-8 or cannot be printed is escaped (a tab is a blank)."""
+    """Return the bytes of a line as text; invalid UTF-8 and unprintable characters are escaped (a tab is a blank)."""
     text = raw.replace(b"\t", b" ").decode(errors="backslashreplace")
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -125,7 +125,7 @@ def line_of(raw: bytes, *, cut: bool = False) -> Line:
 
 
 def parse(line: Line) -> Said:
-    """What a line says; ``Output`` when it is none of ours."""
+    """Parse a line; ``Output`` when it is not of our format."""
     if not line.text.startswith(_PREFIX):
         return Output(line.text)
     word, _, rest = line.text.removeprefix(_PREFIX).partition(" ")
@@ -144,7 +144,7 @@ def parse(line: Line) -> Said:
 
 
 def _step(words: list[str]) -> Step:
-    """The step in the words behind 'hpn step'. ValueError says what is wrong."""
+    """Parse the words after 'hpn step'. ValueError with the problem."""
     if not words:
         raise ValueError("the step has no number")
     number = _number("the step", words[0], _MAX_STEP)

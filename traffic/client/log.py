@@ -1,4 +1,4 @@
-"""What one client process has printed, with times: kept in memory while the run lasts, up to a limit. PURE.
+"""Output of one client process, with times: in memory during the run, up to a limit. PURE.
 
 Changes when the files in a run folder's ``clients/`` do.
 """
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 MOST_BYTES = 1 << 20
 FOLDER = "clients"
-"""In a run folder."""
+"""Name of the folder in a run folder."""
 _STAMP_BYTES = 12  # '+1.234567 ', and the line's end
 
 
 def name_of(rank: int) -> str:
-    """The file in ``FOLDER`` of the process whose first rank that is."""
+    """Return the name of the file in ``FOLDER`` for the process with that first rank."""
     return f"rank-{rank}.log"
 
 
@@ -25,7 +25,7 @@ class _Said:
 
 
 class Log:
-    """At most ``MOST_BYTES`` of lines, and how much was left out; ``last_words``: the last line that says anything."""
+    """At most ``MOST_BYTES`` of lines, and the size of the rest; ``last_words``: the last line that is not blank."""
 
     def __init__(self) -> None:
         self.last_words = ""
@@ -35,7 +35,7 @@ class Log:
         self._bytes_left_out = 0
 
     def add(self, text: str, at_ns: int) -> bool:
-        """Note a line; False when there is no room for it."""
+        """Record a line; return False when there is no room for it."""
         if text.strip():
             self.last_words = text
         size = len(text.encode()) + _STAMP_BYTES
@@ -49,11 +49,11 @@ class Log:
 
     @property
     def is_full(self) -> bool:
-        """Whether something is left out."""
+        """True if lines were left out."""
         return self._lines_left_out > 0
 
     def written(self, begin_ns: int) -> bytes:
-        """'+1.234567 text', seconds after the run's begin ('-' before it)."""
+        """Return the log: '+1.234567 text', seconds after the run's begin ('-' before it)."""
         lines = [f"{(said.at_ns - begin_ns) / 1e9:+.6f} {said.text}\n" for said in self._lines]
         if self.is_full:
             lines.append(f"({self._lines_left_out} more lines, {self._bytes_left_out} bytes, are left out)\n")

@@ -1,6 +1,6 @@
-"""What a client is to run, as data: processes, the ranks in each, and how their lines are read. PURE.
+"""Plan of a client's run as data: processes, their ranks, and the adapter for their output. PURE.
 
-Changes when whoever runs clients (``scenarios.run.clients_on_lab``) must know something more of one.
+Changes when the runner of clients (``scenarios.run.clients_on_lab``) needs more data about one.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from hpn.traffic.client.lines import Line, Said, parse
 
 
 class Starts(StrEnum):
-    """When a client's program is started, and what it is told."""
+    """Start of a client's program: before the run or at its begin, and how it gets the times."""
 
-    READY = "ready"  # before the run; it says 'hpn ready', and reads 'begin NS until NS' from standard input
-    BEGIN = "begin"  # at the run's begin; HPN_UNTIL_NS in its environment says when the run ends
+    READY = "ready"  # before the run; prints 'hpn ready', and reads 'begin NS until NS' from standard input
+    BEGIN = "begin"  # at the run's begin; HPN_UNTIL_NS in its environment is the end of the run
 
 
 @dataclass(frozen=True, slots=True)
 class ClientProcess:
-    """One process on a host, and the ranks that it speaks for; ``env`` beside what every process gets.
+    """One process on a host, and its ranks; ``env`` in addition to the common environment.
 
-    ``memory_mb``: what it takes with all that it starts, which a guest must have.
+    ``memory_mb``: its memory with all its children, which a guest must have.
     """
 
     ranks: tuple[int, ...]
@@ -35,30 +35,30 @@ class ClientProcess:
 
 
 class Adapter(Protocol):
-    """Makes steps of what one process prints on standard output; one for each process, as it may remember."""
+    """Converter of one process's standard output into steps; each process has its own, as it may have state."""
 
     def heard(self, line: Line) -> Iterable[Said]:
-        """What a line says. Times that are not told are those of the line's arrival."""
+        """Return the meaning of a line. Steps without times get those of the line's arrival."""
 
 
 class Plain:
-    """The line format of ``traffic.client.lines`` itself."""
+    """Adapter for the line format of ``traffic.client.lines`` itself."""
 
     def heard(self, line: Line) -> Iterable[Said]:
-        """One thing a line."""
+        """Return one item per line."""
         return (parse(line),)
 
 
 def plain(_process: ClientProcess) -> Adapter:
-    """For programs that print the line format themselves."""
+    """Return the adapter for programs that print the line format themselves."""
     return Plain()
 
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """A client on a fabric. ``reporting``: the ranks that tell steps, all of which a step needs to be done.
+    """A client on a fabric. ``reporting``: the ranks that report steps; a step is done when all have reported it.
 
-    ``repeatable``: whether two runs in virtual time are the same to the byte.
+    ``repeatable``: True if two runs in virtual time are identical to the byte.
     """
 
     processes: tuple[ClientProcess, ...]

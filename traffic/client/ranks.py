@@ -1,6 +1,6 @@
-"""Which rank of a client is where: one a host, or one a NIC. PURE.
+"""Placement of a client's ranks: one per host, or one per NIC. PURE.
 
-Changes when ranks can be placed in another way.
+Changes when the rules of placement change.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class ClientRank:
 
 
 def ranks_of(fabric: Fabric, wanted: int | None, per: str = PER_HOST, rail: int = 0) -> tuple[ClientRank, ...]:
-    """The ranks in the order of hosts, and of the rails in a host; ``wanted`` None: as many as there is room for.
+    """Return the ranks in the order of hosts, and of rails in a host; ``wanted`` None: as many as fit.
 
-    Spare hosts have none. ``rail`` is that of the NIC where a host has one rank. InputError when there is no such rail,
-    or less room.
+    Spare hosts have none. ``rail`` is that of the NIC if a host has one rank. InputError when there is no such rail, or
+    too few NICs.
     """
     active = [host.name for host in fabric.hosts if not host.spare]
     nics = [nic for host in active for nic in fabric.nics_of(host) if per == PER_NIC or nic.rail == rail]

@@ -1,4 +1,4 @@
-"""What clients have in common that speak verbs: their keys, what they need of the machine, who talks to whom. PURE."""
+"""Common part of clients that use verbs: keys, requirements of the machine, pairing of ranks. PURE."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RdmaClient(Client):
 
 
 def missing_for(client: str, *tools: tuple[str, str]) -> str | None:
-    """What the machine lacks for a client, in one line: libibverbs with its rxe driver, and tools of packages."""
+    """Return what the machine lacks, in one line: libibverbs with its rxe driver, or tools of packages; else None."""
     for tool, package in tools:
         if find(tool) is None:
             return f"client {client}: there is no {tool}: apt install {package}"
@@ -48,7 +48,7 @@ def missing_for(client: str, *tools: tuple[str, str]) -> str | None:
 
 
 def rails(ranks: Sequence[ClientRank]) -> list[list[ClientRank]]:
-    """The ranks of each rail, which talk to each other: between rails there is no way in rail-optimised fabrics."""
+    """Return the ranks of each rail, which communicate: rail-optimised fabrics have no path between rails."""
     found: dict[str, list[ClientRank]] = {}
     for rank in ranks:
         found.setdefault(rank.interface, []).append(rank)
@@ -56,7 +56,8 @@ def rails(ranks: Sequence[ClientRank]) -> list[list[ClientRank]]:
 
 
 def pairs(ranks: Sequence[ClientRank]) -> list[tuple[ClientRank, ClientRank]]:
-    """Two neighbours of a rail each: the first serves, the second asks. InputError when one is left over."""
+    """Return pairs of neighbours on a rail: the first is the server, the second the client. InputError for an odd
+    number."""
     found = []
     for of_rail in rails(ranks):
         if len(of_rail) % 2:
@@ -69,12 +70,12 @@ def pairs(ranks: Sequence[ClientRank]) -> list[tuple[ClientRank, ClientRank]]:
 
 
 def device_of(rank: ClientRank) -> str:
-    """Name of the RDMA device of a rank's NIC, as ``Nic.rdma`` has it."""
+    """Return the name of the RDMA device of a rank's NIC, the same as ``Nic.rdma``."""
     return f"rxe-{rank.nic}"
 
 
 def own_program(site: Site, name: str, rank: ClientRank, *words: object) -> ClientProcess:
-    """A program of ours for one rank."""
+    """Return the process of one of our programs for one rank."""
     argv = (site.python, "-P", "-B", "-m", f"hpn.traffic.client.programs.{name}", *map(str, words))
     return ClientProcess((rank.rank,), rank.host, argv, {"PYTHONPATH": str(ROOT)})
 
@@ -86,7 +87,7 @@ def both_ends(
     server: Callable[[ClientRank], tuple[str, ...]],
     client: Callable[[ClientRank, ClientRank], tuple[str, ...]],
 ) -> tuple[ClientProcess, ...]:
-    """The processes of a tool that has a server and a client, one for each rank, in the order of ranks."""
+    """Return the processes of a tool with a server and a client, one for each rank, in the order of ranks."""
     made: dict[int, ClientProcess] = {}
     for first, second in pairs(ranks):
         made[first.rank] = own_program(site, "foreign", first, tool, "server", *server(first))

@@ -1,4 +1,4 @@
-"""The clients that a drill may name. PURE: nothing of what they run is imported."""
+"""The clients that a drill may name. PURE: no program of theirs is imported."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ from hpn.traffic.client.clients.verbs import Verbs
 CLIENTS: Registry[type[Client]] = Registry(
     "client", lambda client: client.KEY, (Command, Iperf3, Mpi, Perftest, Rping, RxePingpong, Torch, Verbs), lacks
 )
-"""By what ``workload.client.run`` says."""
+"""Clients, by the value of ``workload.client.run``."""

@@ -1,1 +1,1 @@
-"""Collectives as graphs of sends and receives, and the machine that carries out one rank's part of them. PURE."""
+"""Collectives as graphs of sends and receives, and the state machine of one rank. PURE."""

@@ -1,7 +1,6 @@
-"""Programs of all ranks of a job, made of compute, collectives and messages that wait for one another. PURE.
+"""Composer of the programs of all ranks of a job: compute, collectives and messages with dependencies. PURE.
 
-What waits for what is told by operation numbers: each step takes those that it comes after and gives the one that ends
-it, per rank.
+Dependencies are operation numbers: each step takes the operations before it and returns the one that ends it, per rank.
 """
 
 from __future__ import annotations
@@ -17,28 +16,29 @@ from hpn.traffic.collectives.registry import Collective
 from hpn.traffic.collectives.split import split
 
 After = Mapping[int, Iterable[int]]
-"""By rank: the operations of its program that come before."""
+"""Operations that come before, by rank."""
 
 
 class Composer:
-    """Writes what the ranks of a job do in one iteration."""
+    """Writer of one iteration's operations of all ranks of a job."""
 
     def __init__(self, places: Sequence[Place], path_mtu: int, inside: Inside) -> None:
-        """``places`` by rank. The ``inside`` of hosts says how GPUs of one host and of different rails meet."""
+        """Create the composer; ``places`` by rank. ``inside``: how GPUs of a host, and of different rails, are
+        connected."""
         self._path_mtu = path_mtu
         self._inside = inside
         self._drafts = [Draft(rank, place) for rank, place in enumerate(places)]
         self._next_buffer = 0
 
     def compute(self, rank: int, ns: int, label: str, after: Iterable[int] = ()) -> int:
-        """The rank computes for so long; the operation that ends it."""
+        """Add compute time of a rank; return the operation that ends it."""
         draft = self._drafts[rank]
         op = draft.spend(ns, Stream.COMPUTE, after)
         draft.spans.append(Span(label, COMPUTE, (op,)))
         return op
 
     def meet(self, rank: int, after: Iterable[int]) -> int:
-        """An operation that is done as soon as all of ``after`` are."""
+        """Return an operation that is done as soon as all of ``after`` are."""
         return self._drafts[rank].meet(after)
 
     def collective(
@@ -51,7 +51,8 @@ class Composer:
         slices: int = 1,
         after: After | None = None,
     ) -> Mapping[int, int]:
-        """A collective of ``ranks``, in this order, on ``size_bytes`` as nccl-tests counts them; by rank, its end.
+        """Add a collective of ``ranks``, in this order; ``size_bytes`` as in nccl-tests. Return its last operation by
+        rank.
 
         InputError for fewer than two ranks, a rank twice, no bytes or a group that the algorithm cannot serve.
         """
@@ -69,9 +70,9 @@ class Composer:
     def message(
         self, source: int, target: int, size_bytes: int, label: str, *, slices: int = 1, after: After | None = None
     ) -> Mapping[int, int]:
-        """One rank sends ``size_bytes`` to another, who has them in the end; the ends at both. InputError as above.
+        """Add a message from one rank to another; return the last operation at both. InputError as above.
 
-        Timed at the source from when it may begin until all is acknowledged; what arrived is checked at the target.
+        It is timed at the source, from when it may begin until it is acknowledged; the data is checked at the target.
         """
         ends, expected = self._carry(source, target, size_bytes, label, slices, after or {})
         self._span(source, label, MESSAGE, ends[source], size_bytes)
@@ -79,9 +80,10 @@ class Composer:
         return {rank: ops[-1] for rank, ops in ends.items()}
 
     def pull(self, source: int, target: int, asking_bytes: int, size_bytes: int, label: str) -> Mapping[int, int]:
-        """``target`` asks ``source`` for ``size_bytes``, and gets them; the ends at both. InputError as above.
+        """Add a request of ``target`` to ``source`` and its reply of ``size_bytes``; return the last operations.
+        InputError as above.
 
-        Timed at the target, from asking until all is there and checked.
+        It is timed at the target, from the request until all data is there and checked.
         """
         asked, question = self._carry(target, source, asking_bytes, label, 1, {})
         ends, expected = self._carry(source, target, size_bytes, label, 1, {source: asked[source][-1:]})
@@ -90,13 +92,13 @@ class Composer:
         return {rank: ops[-1] for rank, ops in ends.items()}
 
     def pause(self, rank: int, ns: int, after: Iterable[int] = ()) -> int:
-        """Let so long pass at the rank, beside all else; the operation that ends it."""
+        """Let time pass at the rank, alongside everything else; return the operation that ends it."""
         return self._drafts[rank].spend(ns, Stream.PAUSE, after)
 
     def _carry(
         self, source: int, target: int, size_bytes: int, label: str, slices: int, after: After
     ) -> tuple[Mapping[int, tuple[int, ...]], tuple[Expected, ...]]:
-        """The operations at both ends of a message, the last of which ends it, and what its target then has."""
+        """Return the operations at both ends of a message, the last one ending it, and the target's expected data."""
         _check(label, (source, target), size_bytes, slices, len(self._drafts))
         ends = {rank: self._drafts[rank] for rank in (source, target)}
         first = {rank: len(draft.ops) for rank, draft in ends.items()}
@@ -123,7 +125,7 @@ class Composer:
         self._drafts[rank].spans.append(Span(label, kind, ops, size_bytes, 2, expected))
 
     def programs(self) -> tuple[Program, ...]:
-        """The programs of all ranks that have something to do."""
+        """Return the programs of all ranks that have operations."""
         tags = max((used for draft in self._drafts for used in draft.tags.values()), default=1)
         return tuple(draft.program(self._path_mtu, tags) for draft in self._drafts if draft.ops)
 

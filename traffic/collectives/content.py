@@ -1,7 +1,7 @@
-"""What buffers hold: one 64-bit word for each path MTU of a piece, reproducible from where it stands. PURE.
+"""Contents of buffers: one reproducible 64-bit word for each path MTU of a piece. PURE.
 
-A word stands for the content of one packet. Reduction is the sum modulo 2^64, so that every contribution shows, once.
-A last packet of k < 8 bytes carries k bytes of its word: the word modulo 2^(8k).
+A word represents the content of one packet. Reduction is the sum modulo 2^64, so that a missing or repeated
+contribution shows. A last packet of k < 8 bytes carries k bytes of its word: the word modulo 2^(8k).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 def blocks_of(size_bytes: int, path_mtu: int) -> int:
-    """Packets that a piece of that size is."""
+    """Return the number of packets of a piece of that size."""
     return -(-size_bytes // path_mtu)
 
 
 def initial(rank: int, iteration: int, piece: Piece, path_mtu: int) -> Words:
-    """The words that a rank's piece holds when ``iteration`` begins; read-only."""
+    """Return the words of a rank's piece at the beginning of ``iteration``; read-only."""
     return _sum((rank,), iteration, piece, path_mtu)
 
 
 def total(ranks: tuple[int, ...], iteration: int, piece: Piece, path_mtu: int) -> Words:
-    """The sum of what the same piece of all ``ranks`` holds when ``iteration`` begins; read-only.
+    """Return the sum of the same piece over all ``ranks`` at the beginning of ``iteration``; read-only.
 
-    Small ones are kept for a while: all ranks of a collective are checked against the same sums at about the same time.
+    Small sums are cached: all ranks of a collective are checked against the same sums at about the same time.
     """
     if len(ranks) > 1 and blocks_of(piece.size_bytes, path_mtu) <= _KEPT_BLOCKS:
         return _kept_sum(ranks, iteration, piece, path_mtu)
@@ -43,7 +43,7 @@ def total(ranks: tuple[int, ...], iteration: int, piece: Piece, path_mtu: int) -
 
 
 def added(a: Words, b: Words, size_bytes: int, path_mtu: int) -> Words:
-    """The reduction of two contents of a piece; read-only."""
+    """Return the reduction of two contents of a piece; read-only."""
     return _cut(a + b, size_bytes, path_mtu)
 
 
@@ -77,7 +77,7 @@ _kept_sum = lru_cache(maxsize=1024)(_sum)
 
 
 def _mix(z: int) -> int:
-    """The output function of SplitMix64 (Steele, Lea, Flood 2014, doi 10.1145/2714064.2660195)."""
+    """Return the output function of SplitMix64 (Steele, Lea, Flood 2014, doi 10.1145/2714064.2660195)."""
     z = (z ^ z >> 30) * _MIX_1 & _MASK
     z = (z ^ z >> 27) * _MIX_2 & _MASK
     return z ^ z >> 31

@@ -1,8 +1,8 @@
 """AllReduce by recursive halving and doubling: log2 n exchanges each way between pairs. PURE.
 
 Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH" (2005), Rabenseifner's
-algorithm: for a power of two it sends what a ring sends. Otherwise the members beyond it hand all their data to a
-neighbour before, and get the result from it afterwards.
+algorithm. For a power of two it sends as much as a ring. Otherwise the extra members first hand all their data to a
+neighbour, and get the result from it at the end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hpn.traffic.collectives.split import split_twice
 
 
 def all_reduce(plan: Plan) -> None:
-    """Everyone ends with the sum."""
+    """Lay out an AllReduce: every member ends with the sum."""
     n = plan.members
     power = 1 << n.bit_length() - 1
     extra = n - power
@@ -33,7 +33,7 @@ def all_reduce(plan: Plan) -> None:
 
 
 def _halve(plan: Plan, buffer: int, active: list[int]) -> None:
-    """Exchange halves of what is left, over ever shorter distances: the i-th ends with the sum of chunk i."""
+    """Exchange halves of the rest, over ever shorter distances: the i-th member ends with the sum of chunk i."""
     distance = len(active) // 2
     while distance:
         for at, member in enumerate(active):
@@ -43,7 +43,7 @@ def _halve(plan: Plan, buffer: int, active: list[int]) -> None:
 
 
 def _double(plan: Plan, buffer: int, active: list[int]) -> None:
-    """Exchange all that is complete, over ever longer distances."""
+    """Exchange all complete chunks, over ever longer distances."""
     distance = 1
     while distance < len(active):
         for at, member in enumerate(active):

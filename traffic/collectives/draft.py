@@ -1,4 +1,4 @@
-"""A rank's program while it is being written. PURE."""
+"""Draft of a rank's program. PURE."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ class Draft:
         self.place = place
         self.ops: list[Op] = []
         self.spans: list[Span] = []
-        self.tags: dict[int, int] = {}  # by peer: used for messages to it
+        self.tags: dict[int, int] = {}  # by peer: number of tags used for messages to it
 
     def spend(self, ns: int, stream: Stream, after: Iterable[int]) -> int:
-        """Add time to spend; its number."""
+        """Add time to spend; return its number."""
         return self._add(Spend(len(self.ops), _sorted(after), ns, stream))
 
     def meet(self, after: Iterable[int]) -> int:
-        """Add a place where operations meet; its number."""
+        """Add a join of operations; return its number."""
         return self.spend(0, Stream.COMPUTE, after)
 
     def send(self, piece: Piece, peer: int, rail: int | None, after: Iterable[int]) -> tuple[int, int]:
-        """Add a message to ``peer``; its number and its tag."""
+        """Add a message to ``peer``; return its number and its tag."""
         tag = self.tags.get(peer, 0)
         self.tags[peer] = tag + 1
         return self._add(Send(len(self.ops), _sorted(after), peer, tag, piece, rail)), tag
 
     def receive(self, piece: Piece, peer: int, tag: int, reduce: bool, after: Iterable[int]) -> int:
-        """Add a message from ``peer``; its number."""
+        """Add a message from ``peer``; return its number."""
         return self._add(Receive(len(self.ops), _sorted(after), peer, tag, piece, reduce))
 
     def loose(self, first: int) -> Sequence[int]:
-        """Of the operations from ``first`` on, those that no other waits for."""
+        """Return the operations from ``first`` on that no other waits for."""
         awaited = {other for op in self.ops[first:] for other in op.after}
         return [at for at in range(first, len(self.ops)) if at not in awaited]
 
     def program(self, path_mtu: int, tags: int) -> Program:
-        """The program as it stands, timed as a whole too."""
+        """Return the program so far, with a span over all of it."""
         whole = Span(ITERATION, ITERATION, tuple(range(len(self.ops))))
         return Program(self.rank, path_mtu, tags, tuple(self.ops), (whole, *self.spans))
 
@@ -61,7 +61,7 @@ def message(
     after: Iterable[int] = (),
     target_after: Iterable[int] = (),
 ) -> tuple[int, int]:
-    """A message between two ranks, the way that leads from one to the other; the numbers of its send and receive."""
+    """Add a message between two ranks by the path between them; return the numbers of its send and receive."""
     rail: int | None = source.place.rail
     if source.place.host == target.place.host:
         rail = None

@@ -1,4 +1,4 @@
-"""Collectives in which everyone has something else for each of the others: all-to-all, and send/receive. PURE."""
+"""Collectives with separate data for each pair of members: all-to-all, and send/receive. PURE."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hpn.traffic.collectives.split import split, split_twice
 
 
 def pairwise(plan: Plan) -> None:
-    """All-to-all in n - 1 steps: in step k everyone sends to the k-th after it, and goes on when that step is over.
+    """Lay out an all-to-all in n - 1 steps: in step k each member sends to the k-th after it, then waits for the step.
 
-    So no NIC is sent to by two at a time, as long as all keep step.
+    So each NIC has one sender at a time, as long as all members keep step.
     """
     over: list[list[int]] = [[] for _ in range(plan.members)]  # by member: what ends its last step
     for step in _steps(plan):
@@ -25,14 +25,14 @@ def pairwise(plan: Plan) -> None:
 
 
 def direct(plan: Plan) -> None:
-    """All-to-all with all messages at once, as NCCL's grouped sends and receives; everyone's first is to its next."""
+    """Lay out an all-to-all with all messages at once, as NCCL's grouped sends and receives."""
     for step in _steps(plan):
         for source, target, piece in step:
             plan.move(source, target, piece)
 
 
 def shift(plan: Plan) -> None:
-    """Everyone sends all its data to the next and gets that of the one before, as nccl-tests' sendrecv does."""
+    """Lay out a shift: each member sends all its data to the next, as nccl-tests' sendrecv does."""
     n = plan.members
     buffer = plan.buffer(split(plan.size_bytes, plan.slices, plan.path_mtu) * n)
     for source in range(n):
@@ -43,7 +43,7 @@ def shift(plan: Plan) -> None:
 
 
 def _steps(plan: Plan) -> Iterator[list[tuple[int, int, At]]]:
-    """For each step its sources, targets and pieces: the buffer has a row for each source, a chunk for each target."""
+    """Yield each step's sources, targets and pieces; the buffer has a row for each source, a chunk for each target."""
     n, slices = plan.members, plan.slices
     buffer = plan.buffer(split_twice(plan.size_bytes, n, slices, plan.path_mtu) * n)
     for ahead in range(1, n):

@@ -1,8 +1,8 @@
-"""AllReduce in two levels, as rail-optimised fabrics are made for: inside hosts, and between hosts rail by rail. PURE.
+"""AllReduce in two levels, for rail-optimised fabrics: inside hosts, and between hosts rail by rail. PURE.
 
-Inside each host the GPUs reduce, each a shard, over NVLink; a ring on every rail sums the shards of all hosts; then the
-GPUs of a host give each other their shards. Nothing crosses rails in the fabric, and every NIC carries its share:
-2 (hosts - 1) / hosts of a shard. The time on NVLink is modelled (``Inside``).
+Inside each host the GPUs reduce one shard each over NVLink. A ring on every rail sums the shards of all hosts. Then the
+GPUs of a host exchange their shards. No traffic crosses rails in the fabric, and every NIC carries its share: 2 (hosts
+- 1) / hosts of a shard. The time on NVLink is modelled (``Inside``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hpn.traffic.collectives.split import split_twice
 
 
 def all_reduce(plan: Plan) -> None:
-    """Everyone ends with the sum. InputError unless every host of the group takes part with the same rails."""
+    """Lay out the AllReduce. InputError unless every host of the group takes part with the same rails."""
     hosts = _members_by_host(plan)
     shards = len(hosts[0])
     buffer = plan.buffer(split_twice(plan.size_bytes, shards * len(hosts), plan.slices, plan.path_mtu))
@@ -40,7 +40,7 @@ def all_reduce(plan: Plan) -> None:
 
 
 def _each_to_each(plan: Plan, members: Sequence[int], pieces: Sequence[Sequence[At]], *, gather: bool) -> None:
-    """The i-th member gets shard i from every other, to be summed, or else gives it to every other."""
+    """Exchange shards in a host: the i-th member gets shard i from every other to sum, or gives it to every other."""
     for ahead in range(1, len(members)):
         for at, source in enumerate(members):
             to = (at + ahead) % len(members)
@@ -49,7 +49,7 @@ def _each_to_each(plan: Plan, members: Sequence[int], pieces: Sequence[Sequence[
 
 
 def _members_by_host(plan: Plan) -> list[list[int]]:
-    """The members of each host, in the order of their rails."""
+    """Return the members of each host, in the order of their rails."""
     found: dict[str, dict[int, int]] = {}
     for member, place in enumerate(plan.places):
         found.setdefault(place.host, {})[place.rail] = member

@@ -1,4 +1,4 @@
-"""Where the ranks of a job are, as far as collectives have to know. PURE."""
+"""Locations of a job's ranks, as far as collectives need them. PURE."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ class Place:
 
 
 class CrossRail(StrEnum):
-    """How a message reaches a GPU of another host on another rail."""
+    """Path of a message to a GPU of another host on another rail."""
 
     NVLINK = "nvlink"
-    """Through the NVLink domain to the GPU of the destination's rail, whose NIC sends it (NCCL's PXN; HPN's only way
-    where no switch leads from rail to rail)."""
+    """Through the NVLink domain to the GPU of the destination's rail, whose NIC sends it (NCCL's PXN). It is HPN's only
+    path where no switch connects rails."""
     FABRIC = "fabric"
     """From the sender's own NIC: the fabric carries it from rail to rail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What is inside a host: a GPU's rate into the NVLink domain, scaled as the fabric is, and who crosses rails how.
+    """Inside of a host: a GPU's rate into the NVLink domain, scaled as the fabric is, and the crossing of rails.
 
-    The time a message takes there is modelled: size / rate, messages of one GPU one after the other; what arrives at a
-    GPU meets no limit.
+    The time of a message there is modelled: size / rate, messages of one GPU one after the other. Arrivals at a GPU are
+    not limited.
     """
 
     nvlink_bps: float
     cross_rail: CrossRail = CrossRail.NVLINK
 
     def transfer_ns(self, size_bytes: int) -> int:
-        """Nanoseconds that so many bytes take out of a GPU."""
+        """Return the time (ns) that so many bytes take out of a GPU."""
         return max(1, round(size_bytes * 8e9 / self.nvlink_bps))

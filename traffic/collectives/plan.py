@@ -1,7 +1,7 @@
-"""One collective of a group of ranks while it is being laid out. PURE.
+"""Layout of one collective of a group of ranks. PURE.
 
-An algorithm lists its moves of pieces in an order in which they would be right one after the other. What has to wait
-for what follows from which pieces they read and write, so that they run as much at once as the data allows.
+An algorithm lists its moves of pieces in an order in which they would be right one after the other. Dependencies follow
+from the pieces that they read and write, so that moves run as concurrently as the data allows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Move:
 
 
 class Plan:
-    """The moves of a collective between the members of a group, who are counted from 0 in the group's order."""
+    """The moves of a collective between the members of a group, numbered from 0 in the group's order."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Plan:
         first_buffer: int,
         after: Mapping[int, Iterable[int]],
     ) -> None:
-        """``drafts`` in the group's order; ``after``, by rank, is what has to be done before the collective begins."""
+        """Create the plan; ``drafts`` in the group's order; ``after``, by rank: operations before the collective."""
         self.members = len(drafts)
         self.size_bytes, self.path_mtu, self.slices = size_bytes, path_mtu, slices
         self.places = tuple(draft.place for draft in drafts)
@@ -48,7 +48,7 @@ class Plan:
         self._begin = [draft.meet(after.get(draft.rank, ())) for draft in drafts]
         self._sizes: dict[int, tuple[int, ...]] = {}
         self._written: dict[tuple[int, Piece], int] = {}  # by member and piece: the last operation that writes it
-        self._read: dict[tuple[int, Piece], tuple[int, ...]] = {}  # what those wait for that read it since
+        self._read: dict[tuple[int, Piece], tuple[int, ...]] = {}  # dependencies of the sends that have read it since
         self._expected: list[list[Expected]] = [[] for _ in drafts]
 
     @property
@@ -57,7 +57,7 @@ class Plan:
         return tuple(draft.rank for draft in self._drafts)
 
     def buffer(self, pieces: tuple[int, ...]) -> int:
-        """A buffer that every member gets, in pieces of these sizes; its number."""
+        """Add a buffer of every member, in pieces of these sizes; return its number."""
         number, self.next_buffer = self.next_buffer, self.next_buffer + 1
         self._sizes[number] = pieces
         return number
@@ -71,9 +71,9 @@ class Plan:
         reduce: bool = False,
         wait: Iterable[int] = (),
     ) -> Move | None:
-        """A piece of ``source`` goes to ``target`` and replaces its own, or is added; None when empty.
+        """Move a piece from ``source`` to ``target``, where it replaces the target's own or is added; None when empty.
 
-        ``wait``: what else the source waits for before it sends.
+        ``wait``: further operations that the source waits for before it sends.
         """
         moved = self._piece(piece)
         if moved.size_bytes == 0:
@@ -87,20 +87,20 @@ class Plan:
             after=(self._writer(source, moved), *wait),
             target_after=self._read.pop((target, moved), ()) or (self._writer(target, moved),),
         )
-        # A send takes its data when it is ready: what waits for the same, and has a higher number, comes after that.
+        # A send takes its data when it is ready: later operations with the same dependencies come after it.
         self._read[source, moved] = self._read.get((source, moved), ()) + self._drafts[source].ops[send].after
         self._written[target, moved] = receive
         return Move(send, receive)
 
     def expect(self, member: int, piece: At, members: Iterable[int]) -> None:
-        """In the end the member's piece holds the sum over ``members`` of what theirs holds in the beginning."""
+        """Expect that the member's final piece is the sum over ``members`` of their initial pieces."""
         held = self._piece(piece)
         if held.size_bytes:
             ranks = tuple(self._drafts[other].rank for other in members)
             self._expected[member].append(Expected(held, ranks))
 
     def close(self) -> Sequence[tuple[tuple[int, ...], tuple[Expected, ...]]]:
-        """End the collective: for each member its operations, the last of which ends it, and what is expected then."""
+        """End the collective: return each member's operations, the last of which ends it, and its expected data."""
         closed = []
         for draft, begin, expected in zip(self._drafts, self._begin, self._expected, strict=True):
             end = draft.meet(draft.loose(begin))

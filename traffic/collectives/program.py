@@ -1,9 +1,9 @@
-"""What one rank of a job does in an iteration: a graph of sends, receives and time spent. PURE, no numpy.
+"""Program of one rank for one iteration: a graph of sends, receives and time spent. PURE, no numpy.
 
-A rank is one GPU with its NIC. Operations are numbered in an order in which they could be done one after the other:
-what an operation waits for (``after``) has smaller numbers, so no program can wait in a circle of its own. Of several
-that become ready at once the smallest number is first.
-Made by ``traffic.collectives.compose``, carried out by ``traffic.collectives.rank``.
+A rank is one GPU with its NIC. Operations are numbered in an order in which they could be done one after the other. The
+dependencies of an operation (``after``) have smaller numbers, so no program can deadlock by itself. Of several
+operations that become ready at once the smallest number is first. ``traffic.collectives.compose`` makes programs,
+``traffic.collectives.rank`` runs them.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 WIRE_TAGS = 1 << 32
-"""A tag on the wire is an RDMA immediate: 32 bits."""
+"""Number of tags on the wire: a tag is an RDMA immediate of 32 bits."""
 
 
 ITERATION = "iteration"
-"""Kind of the span of all that a rank does in an iteration, the first of every program."""
+"""Kind of the span of a rank's complete iteration, the first span of every program."""
 COMPUTE = "compute"
 """Kind of a span in which a GPU computes."""
 MESSAGE = "message"
-"""Kind of the span of a message, at its sender (until acknowledged) or, if it was asked for, at who asked."""
+"""Kind of the span of a message, at its sender (until acknowledged) or, if it was requested, at the requester."""
 ARRIVAL = "arrival"
-"""Kind of the span at a message's receiver, which may wait for it: its data is checked, its time says nothing."""
+"""Kind of the span at a message's receiver, which may wait for it: its data is checked, its time has no meaning."""
 
 
 class Stream(StrEnum):
-    """What a rank spends time on; one thing at a time on each, first come, first served."""
+    """Resource that a rank spends time on: one operation at a time on each, first come, first served."""
 
     COMPUTE = "compute"
-    NVLINK = "nvlink"  # what leaves the GPU for others of its host
-    PAUSE = "pause"  # time that must have passed, whatever else goes on
+    NVLINK = "nvlink"  # transfers from the GPU to others of its host
+    PAUSE = "pause"  # time that passes in parallel with everything else
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a buffer: what one message carries. ``index`` counts the parts of ``buffer``.
+    """A part of a buffer: the content of one message. ``index`` counts the parts of ``buffer``.
 
     The ranks of a collective have buffers of the same number, in the same pieces.
     """
@@ -47,11 +47,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A message to ``peer``, with what the piece holds as soon as it is ready; done when acknowledged.
+    """A message to ``peer`` with the piece's content when it becomes ready; done when acknowledged.
 
-    ``tag`` is unique among those to ``peer`` in one iteration.
-    ``rail``: the NIC of this host that it leaves by; it arrives at the peer's own. None: the peer is in this host, and
-    the message is handed over as it is (the time that takes is a ``Spend`` before).
+    ``tag`` is unique among those to ``peer`` in one iteration. ``rail``: the NIC of this host that it leaves by; it
+    arrives at the peer's own NIC. None: the peer is in this host, and the message is handed over directly (a ``Spend``
+    before it models the time).
     """
 
     id: int
@@ -64,7 +64,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """A message from ``peer``; done when all of it is there and is added to the piece or, else, replaces it."""
+    """A message from ``peer``; done when it is complete and is added to the piece or, else, replaces it."""
 
     id: int
     after: tuple[int, ...]
@@ -76,7 +76,7 @@ class Receive:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """Time that passes: modelled, not measured. 0 ns: just a place where what is ``after`` meets."""
+    """Time that passes: modelled, not measured. 0 ns: a join of the operations in ``after``."""
 
     id: int
     after: tuple[int, ...]
@@ -89,7 +89,7 @@ Op = Send | Receive | Spend
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What ``piece`` holds at the end: the sum over ``ranks`` of what theirs held when the iteration began."""
+    """Expected final content of ``piece``: the sum over ``ranks`` of their initial content in the iteration."""
 
     piece: Piece
     ranks: tuple[int, ...]
@@ -97,10 +97,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is timed: from when the first of ``ops`` may begin until the last is done; then ``expected`` is checked.
+    """A timed part: from when the first of ``ops`` may begin until the last is done; then ``expected`` is checked.
 
-    ``kind``: of a collective, or one of those below. ``size_bytes`` as nccl-tests counts it and ``ranks``, how many
-    take part, are 0 where they have no meaning.
+    ``kind``: of a collective, or one of those above. ``size_bytes`` (as in nccl-tests) and ``ranks`` (number of
+    participants) are 0 where they have no meaning.
     """
 
     label: str
@@ -113,10 +113,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What one rank does in every iteration.
+    """Operations of one rank in every iteration.
 
-    ``tags``: how many tags an iteration uses up, the same at all ranks of the job. ``path_mtu``: the bytes that one
-    word of a piece stands for. ValueError when operations are not numbered from 0 or wait for later ones.
+    ``tags``: number of tags used by an iteration, the same at all ranks of the job. ``path_mtu``: bytes represented by
+    one word of a piece. ValueError when operations are not numbered from 0 or wait for later ones.
     """
 
     rank: int
@@ -135,7 +135,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """What a span of a program took. ``wrong``: blocks (path MTUs) that do not hold what they must."""
+    """Timing of one span. ``wrong``: blocks (path MTUs) with wrong content."""
 
     span: int  # index in the program
     iteration: int
@@ -145,5 +145,5 @@ class Timed:
 
 
 def wire_tag(iteration: int, tag: int, tags: int) -> int:
-    """The tag as the wire carries it, in 32 bits, for ``tags`` of them in an iteration."""
+    """Return the 32-bit tag on the wire, for ``tags`` of them in an iteration."""
     return (iteration * tags + tag) % WIRE_TAGS

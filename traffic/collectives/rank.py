@@ -1,7 +1,7 @@
-"""The machine that carries out one rank's program, iteration after iteration. PURE: no sockets, time is an argument.
+"""State machine that runs one rank's program, iteration after iteration. PURE: no sockets, time is an argument.
 
-It says which messages to post and when it wants to be woken; it is told what was acknowledged and what arrived. Data of
-a message that is not awaited yet, also of later iterations, is kept until it is.
+It returns messages to post and its next deadline; it takes acknowledgements and arrivals. Data of a message that is not
+awaited yet, also of later iterations, is stored until it is.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["Post", "RankMachine", "Timed"]
 _NEVER = -1
 
 Wanted = Callable[[int, int, int, tuple[int, int], int], None]
-"""A receive has a place for its message: peer, tag as on the wire, bytes, iteration and operation, now."""
+"""Function called when a receive has a buffer: peer, tag as on the wire, bytes, (iteration, operation), now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
     """A message to send. ``words``: one for each path MTU, read-only, never changed later. ``rail`` as in ``Send``.
 
-    Acknowledged, it is to be reported by ``op``.
+    Its acknowledgement is reported by ``op``.
     """
 
     op: int
@@ -52,13 +52,13 @@ class Post:
 
 
 class RankMachine:
-    """One rank: its buffers, what of its program is done, and what has arrived."""
+    """One rank: its buffers, the state of its program, and arrived data."""
 
     def __init__(self, program: Program, first: int = 0, wanted: Wanted | None = None) -> None:
-        """``first``: the iteration that it will begin with, or a later one. ``wanted`` is told of every receive."""
+        """Create the rank; ``first``: earliest iteration that it may begin. ``wanted`` is called for every receive."""
         self.program = program
         self._wanted = wanted
-        self.iteration = first  # that runs or, when idle, that ran last
+        self.iteration = first  # the running one or, when idle, the last one
         self.idle = True
         self._timed: list[Timed] = []
         self._inbox: dict[tuple[int, int, int], _Message] = {}  # by iteration, peer and tag
@@ -97,18 +97,18 @@ class RankMachine:
         return self._run([op.id for op in self.program.ops if not op.after], now_ns)
 
     def on_sent(self, op: int, now_ns: int) -> list[Post]:
-        """The message of that operation is acknowledged."""
+        """Handle the acknowledgement of that operation's message."""
         return self._finish(op, now_ns)
 
     def on_bytes(self, peer: int, tag: int, offset: int, words: Words, now_ns: int) -> list[Post]:
-        """Packets of a message arrived, from byte ``offset`` on; ``tag`` as on the wire.
+        """Handle packets of a message, from byte ``offset`` on; ``tag`` as on the wire.
 
-        What arrived before changes nothing. ValueError when no such message is expected from ``peer``, or it would not
-        fit into it.
+        Duplicates are ignored. ValueError when no such message is expected from ``peer``, or the packets do not fit
+        into it.
         """
         ahead = (tag - self.iteration * self.program.tags) % WIRE_TAGS
         if ahead >= WIRE_TAGS // 2:
-            return []  # of an iteration that is over: a copy
+            return []  # of an iteration that is over: a duplicate
         later, own_tag = divmod(ahead, self.program.tags)
         op = self._receives.get((peer, own_tag))
         if op is None:
@@ -129,23 +129,23 @@ class RankMachine:
         return self._finish(op.id, now_ns)
 
     def on_timer(self, now_ns: int) -> list[Post]:
-        """Let time pass: what has been spent by ``now_ns`` is done."""
+        """Advance time: operations that end by ``now_ns`` are done."""
         posts: list[Post] = []
         while self._timers and self._timers[0][0] <= now_ns:
             posts += self._finish(heappop(self._timers)[1], now_ns)
         return posts
 
     def deadline_ns(self) -> int | None:
-        """When to call ``on_timer`` next."""
+        """Return when to call ``on_timer`` next."""
         return self._timers[0][0] if self._timers else None
 
     @property
     def has_timed(self) -> bool:
-        """Spans ended since last asked for."""
+        """True if spans have ended since the last ``take_timed``."""
         return bool(self._timed)
 
     def take_timed(self) -> list[Timed]:
-        """The spans that ended since last asked, in that order."""
+        """Return the spans that ended since the last call, in order."""
         taken, self._timed = self._timed, []
         return taken
 
@@ -153,7 +153,7 @@ class RankMachine:
         return self._run(self._settle(op_id, now_ns), now_ns)
 
     def _run(self, ready: list[int], now_ns: int) -> list[Post]:
-        """Begin operations that nothing holds up any more, and those that become so by it."""
+        """Begin operations that are ready, and those that become ready by it."""
         posts: list[Post] = []
         queue = deque(ready)
         while queue:
@@ -206,7 +206,7 @@ class RankMachine:
         return words
 
     def _settle(self, op_id: int, now_ns: int) -> list[int]:
-        """Note an operation as done; those that waited for nothing else."""
+        """Mark an operation as done; return the operations that become ready."""
         if self.idle or self._done[op_id] or self._left[op_id]:
             raise ValueError(f"rank {self.program.rank}: operation {op_id} is not under way")
         self._done[op_id] = True
@@ -239,7 +239,7 @@ class RankMachine:
 
 
 class _Message:
-    """Packets of one message as they come, each once."""
+    """Packets of one message, each stored once."""
 
     def __init__(self, blocks: int) -> None:
         self.blocks = blocks
@@ -248,7 +248,7 @@ class _Message:
         self._there = Ranges()
 
     def keep(self, at: int, words: Words) -> None:
-        """Keep ``words`` from packet ``at`` on; those that are there already stay as they are."""
+        """Store ``words`` from packet ``at`` on; packets already stored do not change."""
         for start, stop in self._there.add(at, at + len(words)):
             self.words[start:stop] = words[start - at : stop - at]
             self.missing -= stop - start

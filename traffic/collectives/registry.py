@@ -1,4 +1,4 @@
-"""Which collectives there are, and the algorithms of each. PURE, no numpy."""
+"""Registry of collectives and their algorithms. PURE, no numpy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hpn.traffic.collectives.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a collective does, and how nccl-tests counts it.
+    """A collective operation, with its accounting in nccl-tests.
 
-    ``bus_factor``, of the number of ranks, makes of size / time what the busiest link of the best algorithm carries
-    (busbw, nccl-tests, doc/PERFORMANCE.md). ``redop`` and ``root`` as nccl-tests prints them: 'sum' or 'none', -1 for
-    no root.
+    ``bus_factor``, a function of the number of ranks, converts size / time to busbw: the load of the busiest link with
+    the best algorithm (nccl-tests, doc/PERFORMANCE.md). ``redop`` and ``root`` as nccl-tests prints them: 'sum' or
+    'none', -1 for no root.
     """
 
     name: str
@@ -83,11 +83,11 @@ COLLECTIVES: Registry[Collective] = Registry(
     lambda collective: () if collective.kind in KINDS else ("kind",),
     of=Collective,
 )
-"""Collectives by 'kind/algorithm'; the first of a kind is what it is unless an algorithm is named."""
+"""Collectives by 'kind/algorithm'; the first algorithm of a kind is its default."""
 
 
 def collective(kind: str, algorithm: str | None = None) -> Collective:
-    """The collective of that kind and algorithm, or the kind's first. InputError naming what there is otherwise."""
+    """Return the collective of that kind and algorithm, or the kind's first. InputError that lists the choices."""
     of_kind = [entry for entry in COLLECTIVES.values() if entry.kind == kind]
     if not of_kind:
         raise InputError(f"no collective {kind!r}; there are {', '.join(KINDS)}")

@@ -1,8 +1,8 @@
-"""Collectives round a ring: every member sends to the next and receives from the one before. PURE.
+"""Ring collectives: every member sends to the next and receives from the one before. PURE.
 
-Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009): each member sends
-2 (n - 1) / n of the data, which no algorithm can undercut. Chunks are cut into slices, so that a member passes on the
-begin of a chunk while its end is still coming. Where hosts have several members there are as many rings.
+Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009): each member sends 2
+(n - 1) / n of the data, the minimum of any algorithm. Chunks are cut into slices, so that a member forwards the
+beginning of a chunk while its end is still arriving. If hosts have several members there are as many rings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hpn.traffic.collectives.split import split_twice
 
 
 def all_reduce(plan: Plan) -> None:
-    """Everyone ends with the sum: reduce-scatter, then all-gather."""
+    """Lay out an AllReduce: reduce-scatter, then all-gather; every member ends with the sum."""
     n, rings = plan.members, _rings(plan)
     buffer = plan.buffer(split_twice(plan.size_bytes, n * len(rings), plan.slices, plan.path_mtu))
     for at, ring in enumerate(rings):
@@ -29,7 +29,7 @@ def all_reduce(plan: Plan) -> None:
 
 
 def reduce_scatter(plan: Plan) -> None:
-    """Member i ends with the sum of chunk i."""
+    """Lay out a ReduceScatter: member i ends with the sum of chunk i."""
     for ring, parts in _parts(plan):
         reduce_round(plan, ring, [parts[member] for member in _one_further(ring)])
         for member in ring:
@@ -38,7 +38,7 @@ def reduce_scatter(plan: Plan) -> None:
 
 
 def all_gather(plan: Plan) -> None:
-    """Everyone ends with everyone's chunk."""
+    """Lay out an AllGather: every member ends with the chunks of all."""
     for ring, parts in _parts(plan):
         gather_round(plan, ring, [parts[member] for member in _one_further(ring)])
         for member in ring:
@@ -48,7 +48,7 @@ def all_gather(plan: Plan) -> None:
 
 
 def broadcast(plan: Plan) -> None:
-    """Everyone ends with what member 0 has: a chain along the ring."""
+    """Lay out a broadcast as a chain along the ring: every member ends with the data of member 0."""
     buffer = plan.buffer(split_twice(plan.size_bytes, 1, plan.slices, plan.path_mtu))
     for piece in _pieces(plan, buffer, 0):
         for member in range(plan.members - 1):
@@ -72,17 +72,18 @@ def gather_round(plan: Plan, ring: Sequence[int], chunks: Sequence[Sequence[At]]
 
 
 def _steps(n: int, ahead: int) -> Iterator[tuple[int, int, int]]:
-    """Source, target, chunk: in step k member i sends chunk i + ahead - k."""
+    """Yield source, target, chunk: in step k member i sends chunk i + ahead - k."""
     for step in range(n - 1):
         for source in range(n):
             yield source, (source + 1) % n, (source + ahead - step) % n
 
 
 def _rings(plan: Plan) -> list[list[int]]:
-    """Rings with a share of the data each, as many as hosts have members: the k-th enters every host at its k-th.
+    """Return rings with equal shares of the data, as many as hosts have members: the k-th enters each host at its k-th.
 
-    So every NIC carries its share, as NCCL's channels see to; a ring leaves a host by the rail on which it enters the
-    next. One ring in the group's order where hosts have different numbers of members, or these are not neighbours.
+    So every NIC carries its share, as with NCCL's channels; a ring leaves a host by the rail on which it enters the
+    next. There is one ring, in the group's order, if hosts differ in their number of members or these are not
+    neighbours.
     """
     hosts = [[member for member, _ in run] for _, run in groupby(enumerate(plan.places), lambda each: each[1].host)]
     width = len(hosts[0])
@@ -94,7 +95,7 @@ def _rings(plan: Plan) -> list[list[int]]:
 
 
 def _parts(plan: Plan) -> Iterator[tuple[list[int], list[list[At]]]]:
-    """Each ring, and by member its part of that member's chunk."""
+    """Yield each ring with, by member, its part of that member's chunk."""
     rings, slices = _rings(plan), plan.slices
     of_chunk = len(rings) * slices
     buffer = plan.buffer(split_twice(plan.size_bytes, plan.members, of_chunk, plan.path_mtu))
@@ -104,7 +105,7 @@ def _parts(plan: Plan) -> Iterator[tuple[list[int], list[list[At]]]]:
 
 
 def _one_further(ring: Sequence[int]) -> list[int]:
-    """A round ends, or begins, with the i-th member having the i + 1-th chunk: here, its own."""
+    """Return the ring shifted by one, so that the i + 1-th chunk in a round is the i-th member's own."""
     return [*ring[-1:], *ring[:-1]]
 
 

@@ -1,4 +1,4 @@
-"""How data is cut into pieces. PURE."""
+"""Division of data into pieces. PURE."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import itertools
 
 
 def split(size_bytes: int, parts: int, path_mtu: int) -> tuple[int, ...]:
-    """``size_bytes`` in ``parts`` whose sizes differ by one packet at most; all but the last packet are full ones.
+    """Split ``size_bytes`` into ``parts`` whose sizes differ by one packet at most; all but the last packet are full.
 
-    Where there are fewer packets than parts, parts of 0 bytes stand between the others.
+    If there are fewer packets than parts, some parts have 0 bytes.
     """
     packets = -(-size_bytes // path_mtu)
     edges = [min(part * packets // parts * path_mtu, size_bytes) for part in range(parts + 1)]
@@ -16,5 +16,5 @@ def split(size_bytes: int, parts: int, path_mtu: int) -> tuple[int, ...]:
 
 
 def split_twice(size_bytes: int, parts: int, slices: int, path_mtu: int) -> tuple[int, ...]:
-    """``split`` into parts, and each of those into slices: part p's slice s is the ``p * slices + s``-th."""
+    """Split into parts, and each of those into slices: part p's slice s is the ``p * slices + s``-th."""
     return tuple(piece for part in split(size_bytes, parts, path_mtu) for piece in split(part, slices, path_mtu))

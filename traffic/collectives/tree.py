@@ -1,9 +1,9 @@
-"""Collectives along binary trees: fewer steps than a ring, for small data. PURE.
+"""Binary tree collectives: fewer steps than a ring, for small data. PURE.
 
-AllReduce runs along two trees, half of the data along each, in which whoever passes data on in one is a leaf of the
-other (all but one member), so that everyone's NIC is used in both directions: Sanders, Speck, Traeff, "Two-tree
-algorithms for full bandwidth broadcast, reduction and scan" (2009), as NCCL's double binary tree. Data goes in slices,
-each as soon as it has come.
+AllReduce runs along two trees, with half of the data each. Inner members of one tree are leaves of the other (all but
+one member), so that every NIC is used in both directions. The algorithm is from Sanders, Speck, Traeff, "Two-tree
+algorithms for full bandwidth broadcast, reduction and scan" (2009), as in NCCL's double binary tree. Data goes in
+slices, each forwarded on arrival.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hpn.traffic.collectives.split import split_twice
 
 
 def all_reduce(plan: Plan) -> None:
-    """Everyone ends with the sum: up each of two trees, and down again."""
+    """Lay out an AllReduce: up each of two trees, and down again; every member ends with the sum."""
     n = plan.members
     buffer = plan.buffer(split_twice(plan.size_bytes, 2, plan.slices, plan.path_mtu))
     for at in range(plan.slices):
@@ -31,7 +31,7 @@ def all_reduce(plan: Plan) -> None:
 
 
 def broadcast(plan: Plan) -> None:
-    """Everyone ends with what member 0, the root of one binary tree, has."""
+    """Lay out a broadcast: every member ends with the data of member 0, the root of one binary tree."""
     buffer = plan.buffer(split_twice(plan.size_bytes, 1, plan.slices, plan.path_mtu))
     parents = _parents(plan.members)
     for at in range(plan.slices):
@@ -42,9 +42,9 @@ def broadcast(plan: Plan) -> None:
 
 
 def _parents(n: int) -> list[int]:
-    """Each member's parent in a binary tree whose leaves have odd numbers; the root, 0, has one child and is its own.
+    """Return each member's parent in a binary tree with odd leaves; the root, 0, has one child and is its own parent.
 
-    A member's height is its number of trailing zero bits; its children stand half of its lowest bit to both sides.
+    A member's height is its number of trailing zero bits; its children are half of its lowest bit to both sides.
     """
     parents = [0]
     for member in range(1, n):
@@ -55,7 +55,7 @@ def _parents(n: int) -> list[int]:
 
 
 def _other_parents(n: int) -> list[int]:
-    """The same tree with other leaves: mirrored for an even ``n``, else with everyone one place further."""
+    """Return the same tree with other leaves: mirrored for an even ``n``, else shifted by one member."""
     place = [n - 1 - member if n % 2 == 0 else (member + 1) % n for member in range(n)]
     parents = [0] * n
     for member, parent in enumerate(_parents(n)):
@@ -64,7 +64,7 @@ def _other_parents(n: int) -> list[int]:
 
 
 def _from_the_root(parents: Sequence[int]) -> list[int]:
-    """All members but the root, each after its parent, whole levels at a time."""
+    """Return all members but the root, each after its parent, level by level."""
     children: list[list[int]] = [[] for _ in parents]
     order = []
     for member, parent in enumerate(parents):

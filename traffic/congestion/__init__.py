@@ -1,1 +1,2 @@
-"""Congestion control of queue pairs: pure machines, one module each; ``controls`` is the registry. No I/O, no clock."""
+"""Congestion control of queue pairs: pure state machines, one module each; ``controls`` is the registry. No I/O, no
+clock."""

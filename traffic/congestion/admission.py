@@ -1,19 +1,19 @@
-"""Receiver-driven admission: data comes only when its receiver has said that it may, so much at a time. Pure.
+"""Receiver-driven admission: a sender sends only what its receiver has granted. Pure.
 
-As Meta runs with DCQCN off (Gangidi et al., RDMA over Ethernet for Distributed AI Training at Meta Scale, SIGCOMM
-2024, section 5): NCCL's receiver sends a clear-to-send for each buffer that it has free, the sender writes only into
-those. What is on its way to a receiver at any time is at most its buffers, and so is what can queue for it anywhere.
+Meta runs this with DCQCN off (Gangidi et al., RDMA over Ethernet for Distributed AI Training at Meta Scale, SIGCOMM
+2024, section 5). NCCL's receiver sends a clear-to-send for each free buffer, and the sender writes only into those. So
+the data in flight to a receiver is limited to its buffers, and so is the queue that it can cause anywhere.
 
-Both ends know their messages (a collective's tags), so nothing asks: a receiver grants what it waits for. All that has
-to be carried is ``Grant``, from receiver to sender: the message's tag and how many of its bytes may have been sent. As
-that is a sum, grants may come in any order and twice, but each must come: an RDMA WRITE with immediate on a reliable
-connection does that. A message larger than a slice is granted slice by slice, messages in turn. Grants go ahead of data
-in Meta's network; here they share the way back with ACKs. What a peer was granted and never sends stays granted: its
-queue pair has failed, and the job with it.
+Both ends know their messages (a collective's tags), so there are no requests: a receiver grants what it waits for. Only
+``Grant`` is sent, from receiver to sender: the message's tag and how many of its bytes may have been sent. As that is a
+sum, grants may be reordered or duplicated, but each must arrive: an RDMA WRITE with immediate on a reliable connection
+ensures that. A message larger than a slice is granted slice by slice, messages in turn. In Meta's network grants have
+priority over data; here they share the return path with ACKs. Bytes that were granted to a peer and are never sent stay
+granted: its queue pair has failed, and the job with it.
 
-A peer may have been granted what it cannot send yet, because it waits for others that wait for grants. So one slice is
-kept for the message that comes first in the order in which operations could be done one by one: all before it is done,
-so nothing holds it up but a grant, and as that is so of the first message of the whole job, the job always goes on.
+A peer may hold grants that it cannot use yet, because it waits for others that wait for grants. So one slice is
+reserved for the first message in an order in which operations could be done one by one. Everything before it is done,
+so it waits only for a grant. That holds for the first message of the whole job, so the job cannot deadlock.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Part:
 
 
 Place = tuple[int, int]
-"""Of a message among all that a receiver ever waits for: its iteration, and its operation in there."""
+"""Position of a message among all that a receiver ever waits for: its iteration, and its operation there."""
 
 
 class _Expected:
@@ -58,24 +58,24 @@ class _Expected:
 
 
 class AdmissionReceiver:
-    """Who may send to one rank, and how much."""
+    """Grants of one receiving rank: which peers may send, and how much."""
 
     def __init__(self, limit_bytes: int, slice_bytes: int) -> None:
-        """``slice_bytes`` at most ``limit_bytes``."""
+        """Create the receiver; ``slice_bytes`` is at most ``limit_bytes``."""
         self._slice_bytes = slice_bytes
-        self._free_bytes = limit_bytes - slice_bytes  # for whose turn it is; a slice is kept for the first message
-        self._turns: deque[_Expected] = deque()  # not granted whole
-        self._expected: dict[tuple[int, int], _Expected] = {}  # not there whole; by peer and tag
-        self._order: list[tuple[Place, int, int]] = []  # heap: place, peer, tag; those that are there too
+        self._free_bytes = limit_bytes - slice_bytes  # for messages in turn; a slice is reserved for the first message
+        self._turns: deque[_Expected] = deque()  # not completely granted
+        self._expected: dict[tuple[int, int], _Expected] = {}  # not completely arrived; by peer and tag
+        self._order: list[tuple[Place, int, int]] = []  # heap: place, peer, tag; includes those that have arrived
 
     def expect(self, peer: int, tag: int, size_bytes: int, place: Place) -> None:
-        """A message of that size is wanted from ``peer``; its buffer is there. ``tag`` is unique at that peer."""
+        """Expect a message of that size from ``peer``; its buffer is free. ``tag`` is unique at that peer."""
         message = self._expected[peer, tag] = _Expected(peer, tag, size_bytes)
         self._turns.append(message)
         heappush(self._order, (place, peer, tag))
 
     def on_received(self, peer: int, tag: int, offset: int, size_bytes: int) -> None:
-        """Bytes of a message arrived: room for others. What was there before changes nothing."""
+        """Handle bytes of a message, which make room for others; duplicates are ignored."""
         message = self._expected.get((peer, tag))
         if message is None:
             return
@@ -86,9 +86,9 @@ class AdmissionReceiver:
             del self._expected[peer, tag]
 
     def next_grant(self) -> Grant | None:
-        """The grant to send now, None when there is no room for one; call until then after either of the above.
+        """Return the grant to send now, or None without room; after an expect or arrival, call until None.
 
-        A slice is granted whole, so that no grant is of a few bytes.
+        A slice is granted as a whole, so that no grant covers only a few bytes.
         """
         first = self._first()
         if first is not None and first.granted == first.received_bytes:
@@ -109,7 +109,7 @@ class AdmissionReceiver:
         return Grant(message.peer, message.tag, message.granted)
 
     def _first(self) -> _Expected | None:
-        """Of those that are not there whole, the one before all others."""
+        """Return the first of the messages that are not completely there."""
         while self._order:
             _, peer, tag = self._order[0]
             if (peer, tag) in self._expected:
@@ -127,19 +127,19 @@ class _Message:
 
 
 class AdmissionSender:
-    """What one rank may send; messages and their grants may come in any order."""
+    """Send permissions of one rank; messages and their grants may come in any order."""
 
     def __init__(self) -> None:
         self._messages: dict[tuple[int, int], _Message] = {}
 
     def post(self, peer: int, tag: int, size_bytes: int) -> Part | None:
-        """A message for ``peer`` is ready; what of it has been granted already."""
+        """Register a message for ``peer``; return the part that has been granted already."""
         message = self._messages.setdefault((peer, tag), _Message())
         message.size_bytes = size_bytes
         return self._take(peer, tag, message)
 
     def on_grant(self, peer: int, tag: int, up_to: int) -> Part | None:
-        """``peer`` granted a message up to that byte; what may be sent now because of it."""
+        """Handle a grant by ``peer`` up to that byte; return the part that may be sent now."""
         message = self._messages.setdefault((peer, tag), _Message())
         message.granted = max(message.granted, up_to)
         return self._take(peer, tag, message)

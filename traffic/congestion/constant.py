@@ -1,4 +1,4 @@
-"""No congestion control: a queue pair sends at the rate of its port, or at a share of it, whatever happens. Pure."""
+"""No congestion control: a queue pair always sends at the rate of its port, or at a share of it. Pure."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from hpn.traffic.congestion.scale import Scale
 
 @dataclass(frozen=True, slots=True)
 class ConstantParameters(Parameters):
-    """``share`` of the port's rate that one queue pair sends at, 0 to 1."""
+    """Constant rate: ``share`` of the port's rate that one queue pair sends at, 0 to 1."""
 
     share: float = 1.0
 
     def control(self, line_rate_bps: float, scale: Scale) -> Constant:
-        """A rate that stays."""
+        """Return a constant rate."""
         return Constant(line_rate_bps * self.share)
 
     def problems(self, real_rate_bps: float) -> Iterator[tuple[str, str]]:
-        """A share of nothing, or of more than the port."""
+        """Yield the problem of a share that is 0 or less, or more than 1."""
         if not 0 < self.share <= 1:
             yield "share", f"{self.share:g} is no share of a port's rate; write more than 0, at most 1"
 
 
 class Constant:
-    """A rate that nothing changes."""
+    """A rate that never changes."""
 
     def __init__(self, rate_bps: float) -> None:
         self.rate_bps = rate_bps
 
     def on_sent(self, bytes_: int, now_ns: int) -> None:
-        """Changes nothing."""
+        """No-op."""
 
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
-        """Changes nothing."""
+        """No-op."""
 
     def on_cnp(self, now_ns: int) -> None:
-        """Changes nothing."""
+        """No-op."""
 
     def on_timeout(self, now_ns: int) -> None:
-        """Changes nothing."""
+        """No-op."""
 
     def next_ns(self) -> int | None:
-        """Never."""
+        """Return None: there is no timer."""
         return None
 
     def on_timer(self, now_ns: int) -> None:
-        """Changes nothing."""
+        """No-op."""

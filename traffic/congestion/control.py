@@ -1,8 +1,8 @@
-"""What every congestion control of a queue pair offers to the engine that sends for it, and what its parameters offer.
+"""Interfaces of a congestion control and of its parameters, as the sending engine uses them.
 
-Time is an argument: nanoseconds of one clock that does not go back. Every call costs the same however long ago the last
-one was. Whoever drives a control calls ``on_timer`` once ``next_ns`` has come, late if it must; in the other calls a
-timer that is due and not yet told of stays due.
+Time is an argument: nanoseconds of one monotonic clock. The cost of a call does not depend on the time since the last
+one. The caller invokes ``on_timer`` once ``next_ns`` has come, late if it must. In the other calls a timer that is due
+and not yet handled stays due.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from hpn.traffic.congestion.scale import Scale
 
 
 class CongestionControl(Protocol):
-    """How fast one queue pair may send."""
+    """Rate of one queue pair."""
 
     @property
     def rate_bps(self) -> float:
-        """The rate on the wire from now on, headers and Ethernet framing included."""
+        """Rate on the wire from now on, headers and Ethernet framing included."""
 
     def on_sent(self, bytes_: int, now_ns: int) -> None:
-        """That many bytes left, retransmissions too."""
+        """Handle that many sent bytes, retransmissions included."""
 
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
-        """That many bytes were acknowledged; ``rtt_ns`` from the send of the newest of them, None where not known."""
+        """Handle that many acknowledged bytes; ``rtt_ns`` from the send of the newest of them, None if unknown."""
 
     def on_cnp(self, now_ns: int) -> None:
-        """A congestion notification packet came for this queue pair."""
+        """Handle a congestion notification packet for this queue pair."""
 
     def on_timeout(self, now_ns: int) -> None:
-        """The retransmission timer ran out."""
+        """Handle an expiry of the retransmission timer."""
 
     def next_ns(self) -> int | None:
-        """When ``on_timer`` is due; None: nothing runs."""
+        """Return when ``on_timer`` is due; None: no timer runs."""
 
     def on_timer(self, now_ns: int) -> None:
-        """``next_ns`` has come; afterwards the next one is later than ``now_ns``."""
+        """Handle the timer at ``next_ns``; afterwards the next one is later than ``now_ns``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters(ABC):
-    """Parameters of one kind of congestion control, as for real links: a frozen dataclass that makes the machines."""
+    """Parameters of one kind of congestion control, as for real links: a frozen dataclass and factory."""
 
     @abstractmethod
     def control(self, line_rate_bps: float, scale: Scale) -> CongestionControl:
-        """The control of one queue pair that sends by a port of ``line_rate_bps`` (the lab's), parameters scaled."""
+        """Return the control of one queue pair on a lab port of ``line_rate_bps``, with parameters scaled."""
 
     def notifier(self, scale: Scale) -> Notifier | None:
-        """The receiving end's part for one queue pair; None: it sends no CNPs."""
+        """Return the receiving end's notifier for one queue pair; None: it sends no CNPs."""
         return None
 
     def admission(self, scale: Scale, path_mtu: int) -> AdmissionReceiver | None:
-        """What admits at one receiving rank, in whole packets; None: whoever has something to send sends it."""
+        """Return the admission logic of one receiving rank, in complete packets; None: senders need no grant."""
         return None
 
     def problems(self, real_rate_bps: float) -> Iterator[tuple[str, str]]:
-        """What is wrong with them on links of that real rate: the field, and what to write instead."""
+        """Yield problems on links of that real rate: the field, and what to write instead."""
         yield from ()

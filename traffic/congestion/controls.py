@@ -1,4 +1,4 @@
-"""The registry of congestion controls: what a drill may name, and the parameter set that it gets without naming one."""
+"""Registry of congestion controls: the names that a drill may use, each with its default parameter set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hpn.traffic.congestion.swift import SwiftParameters
 
 @dataclass(frozen=True, slots=True)
 class ControlKind:
-    """One kind of congestion control; ``parameters`` is the class of all its sets, ``usual`` the one nobody names."""
+    """One kind of congestion control; ``parameters`` is the class of all its sets, ``usual`` the default set."""
 
     name: str
     summary: str  # for docs/drills.md
@@ -25,7 +25,7 @@ class ControlKind:
     marked: bool  # it does nothing unless switches mark
 
     def make(self, line_rate_bps: float, scale: Scale, parameters: Parameters) -> CongestionControl:
-        """The control of one queue pair behind a lab's port of ``line_rate_bps``; ``parameters`` are real links'."""
+        """Return the control of one queue pair on a lab port of ``line_rate_bps``; ``parameters`` as for real links."""
         return parameters.control(line_rate_bps, scale)
 
 

@@ -1,20 +1,20 @@
 """DCQCN's reaction point: a queue pair's rate falls with each CNP and recovers by a timer and a byte counter. Pure.
 
-Zhu et al., Congestion Control for Large-Scale RDMA Deployments (SIGCOMM 2015), section 3 and figure 7; where the paper
-leaves something open, the simulators of its authors (github.com/bobzhuyb/ns3-rdma) and of what Mellanox built
+Zhu et al., Congestion Control for Large-Scale RDMA Deployments (SIGCOMM 2015), section 3 and figure 7. Where the paper
+is open, this follows the simulators of its authors (github.com/bobzhuyb/ns3-rdma) and of Mellanox's implementation
 (github.com/alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc, which SimAI uses too):
 
-* A CNP: the target becomes the rate, the rate falls by alpha / 2 of itself, alpha = (1 - g) alpha + g; timer, byte
-  counter and both their stages start again. Two cuts are ``decrease_interval_ns`` apart at least (Mellanox: 4 us); a
-  CNP in between takes effect when that has passed.
-* Without a CNP alpha = (1 - g) alpha every ``alpha_timer_ns``; nothing waits for that, it is worked out when one comes.
-* Each run of the timer and each ``byte_counter_bytes`` sent is an increase. The first ``fast_recovery`` of both halve
-  the distance to the target; then the target rises by ``additive_bps`` before that, and by ``hyper_bps`` once timer
-  and counter have both had more than ``fast_recovery`` increases. Without a byte counter (Mellanox's model) the
+* On a CNP the target becomes the rate, the rate falls by alpha / 2 of itself; alpha = (1 - g) alpha + g. Timer,
+  byte counter and both their stages restart. Two cuts are at least ``decrease_interval_ns`` apart (Mellanox: 4 us); a
+  CNP in between takes effect at the end of the interval.
+* Without a CNP alpha = (1 - g) alpha every ``alpha_timer_ns``; that needs no timer, it is computed at the next CNP.
+* Each expiry of the timer and each ``byte_counter_bytes`` sent is an increase. The first ``fast_recovery`` of both
+  halve the distance to the target. Later ones raise the target first: by ``additive_bps``, or by ``hyper_bps`` once
+  timer and counter have both had more than ``fast_recovery`` increases. Without a byte counter (Mellanox's model) the
   timer's stage alone decides.
-* The rate stays within minimum and line rate; alpha is 1 at first. A queue pair begins at line rate: no slow start.
+* The rate stays between minimum and line rate; alpha is 1 at first. A queue pair begins at line rate: no slow start.
 
-A late ``on_timer`` counts as one run of the timer, a call of ``on_sent`` as one of the counter at most.
+A late ``on_timer`` counts as one expiry of the timer, a call of ``on_sent`` as at most one of the counter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hpn.traffic.congestion.control import Parameters
 from hpn.traffic.congestion.notifier import Notifier
 from hpn.traffic.congestion.scale import Scale
 
-_THERE = 1 - 2**-20  # of the line rate: halving a distance never ends, an adapter's rate has some 20 bits
+_THERE = 1 - 2**-20  # share of the line rate that counts as all: halving never ends, an adapter's rate has some 20 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,20 @@ class DcqcnParameters(Parameters):
     hyper_bps: int  # R_HAI
     minimum_bps: int
     clamp_target: bool  # a cut before any increase lowers the target too
-    hyper_grows: bool  # the i-th hyper increase is of i x R_HAI (QCN), else all are of one
+    hyper_grows: bool  # the i-th hyper increase is i x R_HAI (QCN), else each is one R_HAI
     cnp_interval_ns: int
     cnp_delay_ns: int
 
     def control(self, line_rate_bps: float, scale: Scale) -> Dcqcn:
-        """The reaction point of one queue pair."""
+        """Return the reaction point of one queue pair."""
         return Dcqcn(self, line_rate_bps, scale)
 
     def notifier(self, scale: Scale) -> Notifier:
-        """The notification point of one queue pair."""
+        """Return the notification point of one queue pair."""
         return Notifier(scale.ns(self.cnp_interval_ns), scale.ns(self.cnp_delay_ns))
 
     def problems(self, real_rate_bps: float) -> Iterator[tuple[str, str]]:
-        """Times and rates of nothing, gains that are none, rates above the link's."""
+        """Yield problems: times and rates of 0 or less, gains out of range, rates above the link's."""
         if not 0 < self.gain <= 1:
             yield (
                 "gain",
@@ -98,22 +98,22 @@ class Dcqcn:
         self._target_bps = line_rate_bps
         self._alpha = 1.0
         self._alpha_at_ns: int | None = None  # when alpha last changed by a CNP; None: none has come
-        self._cut_from_ns: int | None = None  # no cut before; None: there was none
-        self._cut_due_ns: int | None = None  # of a CNP that waits for that
+        self._cut_from_ns: int | None = None  # earliest time of the next cut; None: no cut so far
+        self._cut_due_ns: int | None = None  # time of a pending CNP's cut
         self._increase_at_ns: int | None = None
         self._sent_bytes = 0
         self._timer_stage = 0
         self._byte_stage = 0
 
     def alpha(self, now_ns: int) -> float:
-        """The estimate of congestion, 0 to 1: how much of the rate the next CNP takes, twice."""
+        """Return the congestion estimate, 0 to 1: the next CNP cuts the rate by half of it."""
         if self._alpha_at_ns is None:
             return self._alpha
         runs = max(now_ns - self._alpha_at_ns, 0) // self._alpha_timer_ns
         return self._alpha * (1 - self._parameters.gain) ** runs
 
     def on_sent(self, bytes_: int, now_ns: int) -> None:
-        """Count bytes while the rate is below the line's."""
+        """Count bytes while the rate is below the line rate."""
         if self._byte_counter is None or self._increase_at_ns is None:
             return
         self._sent_bytes += bytes_
@@ -123,25 +123,25 @@ class Dcqcn:
             self._byte_stage += 1
 
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
-        """Changes nothing: marks alone tell of congestion."""
+        """No-op: only marks signal congestion."""
 
     def on_cnp(self, now_ns: int) -> None:
-        """Cut the rate, now or when the decrease interval has passed."""
+        """Cut the rate, now or at the end of the decrease interval."""
         if self._cut_from_ns is not None and now_ns < self._cut_from_ns:
             self._cut_due_ns = self._cut_from_ns
         else:
             self._cut(now_ns)
 
     def on_timeout(self, now_ns: int) -> None:
-        """Changes nothing: the paper leaves loss to the transport."""
+        """No-op: the paper leaves loss to the transport."""
 
     def next_ns(self) -> int | None:
-        """The next increase, or a cut that waits."""
+        """Return the time of the next increase, or of a pending cut."""
         due = (self._cut_due_ns, self._increase_at_ns)
         return min((at_ns for at_ns in due if at_ns is not None), default=None)
 
     def on_timer(self, now_ns: int) -> None:
-        """Do the cut that waits, or one increase."""
+        """Make the pending cut, or one increase."""
         if self._cut_due_ns is not None and now_ns >= self._cut_due_ns:
             self._cut(now_ns)
         elif self._increase_at_ns is not None and now_ns >= self._increase_at_ns:
@@ -175,4 +175,4 @@ class Dcqcn:
         self.rate_bps = (self.rate_bps + self._target_bps) / 2
         if self.rate_bps >= self._line_bps * _THERE:
             self.rate_bps = self._target_bps = self._line_bps
-            self._increase_at_ns = None  # nothing to recover; what a CNP left of alpha fades by itself
+            self._increase_at_ns = None  # nothing to recover; alpha decays by itself

@@ -1,4 +1,4 @@
-"""Parameter sets by name, as for real links, each with where its values are from and the marking it was made for."""
+"""Named parameter sets, as for real links, each with its source and the marking it was made for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MBPS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ParameterSet:
-    """Parameters of one control by name, for links of ``real_rate_bps``; ``marker``: what switches do beside them."""
+    """Named parameters of one control, for links of ``real_rate_bps``; ``marker``: the switches' marking alongside."""
 
     name: str
     control: str  # key of CONTROLS
@@ -29,7 +29,7 @@ class ParameterSet:
     marker: Marker | None = None
 
     def marker_at(self, scale: Scale) -> Marker | None:
-        """The marker with a lab's thresholds."""
+        """Return the marker with a lab's thresholds."""
         marker = self.marker
         if marker is None:
             return None
@@ -39,7 +39,7 @@ class ParameterSet:
 LINE_RATE = ParameterSet(
     "line-rate", "constant", "a queue pair sends at the rate of its port", ConstantParameters(), 200_000_000_000
 )
-"""No source: that is no control."""
+"""No source: it is no control."""
 
 DCQCN_2015 = ParameterSet(
     "dcqcn-2015",
@@ -63,9 +63,9 @@ DCQCN_2015 = ParameterSet(
     40_000_000_000,
     Marker(kmin_bytes=5_000, kmax_bytes=200_000, pmax=0.01),
 )
-"""Zhu et al., SIGCOMM 2015, sections 3, 5 and 6 (figure 14): g 1/256, K and T 55 us, B 10 MB, F 5, R_AI 40 Mbit/s, a
-CNP per 50 us, K_min 5 KB, K_max 200 KB, P_max 1 %. The paper names no R_HAI and no minimum: 200 Mbit/s is of its
-authors' simulator (github.com/bobzhuyb/ns3-rdma, mix/config.txt), 10 Mbit/s ours. It has no CNP delay."""
+"""Zhu et al., SIGCOMM 2015, sections 3, 5 and 6 (figure 14). Values: g 1/256, K and T 55 us, B 10 MB, F 5, R_AI 40
+Mbit/s, a CNP per 50 us, K_min 5 KB, K_max 200 KB, P_max 1 %. The paper names no R_HAI and no minimum. 200 Mbit/s is
+from its authors' simulator (github.com/bobzhuyb/ns3-rdma, mix/config.txt); 10 Mbit/s is ours. It has no CNP delay."""
 
 
 _SIMAI = DcqcnParameters(
@@ -85,9 +85,9 @@ _SIMAI = DcqcnParameters(
 )
 """github.com/aliyun/SimAI, astra-sim-alibabacloud/inputs/config/SimAI.conf: ALPHA_RESUME_INTERVAL 1,
 RATE_DECREASE_INTERVAL 4, CLAMP_TARGET_RATE 0, RP_TIMER 900, EWMA_GAIN 1/256, FAST_RECOVERY_TIMES 1, RATE_AI 50,
-RATE_HAI 100, MIN_RATE 100 Mbit/s. Its network builds on github.com/alibaba-edu/High-Precision-Congestion-Control, where
-receivers tell of marks with each ACK, so that the sender's 4 us between cuts decide: hence as many between CNPs, which
-is what adapters begin with (mlxconfig: MIN_TIME_BETWEEN_CNPS 4). Its window (HAS_WIN) is the transport's here."""
+RATE_HAI 100, MIN_RATE 100 Mbit/s. Its network builds on github.com/alibaba-edu/High-Precision-Congestion-Control.
+There receivers report marks with each ACK, so the sender's 4 us between cuts decide. Hence 4 us between CNPs, which
+is also an adapter's default (mlxconfig: MIN_TIME_BETWEEN_CNPS 4). Its window (HAS_WIN) is the transport's here."""
 
 SIMAI_200G = ParameterSet(
     "simai-200g",
@@ -137,9 +137,10 @@ SWIFT_2020 = ParameterSet(
     ),
     200_000_000_000,
 )
-"""The paper gives the equations, not the constants; these are of a simulator whose authors call them guesses too
-(github.com/Broadcom/csg-htsim, sim/swift.cpp): ai 1, beta 0.8, max_mdf 0.5, base 20 us and 3 us a hop, flow scaling
-over five times the base from 0.1 to 100 packets, five timeouts. The minimum is SimAI's; packets are of 4 KiB."""
+"""Source: the paper gives the equations, not the constants. These are from a simulator whose authors call them guesses
+too (github.com/Broadcom/csg-htsim, sim/swift.cpp). Values: ai 1, beta 0.8, max_mdf 0.5, base 20 us and 3 us per hop,
+flow scaling over five times the base from 0.1 to 100 packets, five timeouts. The minimum is SimAI's; packets are 4
+KiB."""
 
 NCCL_4MB = ParameterSet(
     "nccl-4mb",
@@ -148,9 +149,9 @@ NCCL_4MB = ParameterSet(
     AdmissionParameters(limit_bytes=4 << 20, slice_bytes=512 << 10),
     200_000_000_000,
 )
-"""NCCL's buffer of a channel: NCCL_BUFFSIZE 4 MiB, in 8 steps (NCCL_STEPS) of which each has its clear-to-send. NCCL
-has one per channel and peer; a whole NIC is given one here, as Meta tunes their number times size to what the network
-bears."""
+"""NCCL's buffer of a channel: NCCL_BUFFSIZE 4 MiB, in 8 steps (NCCL_STEPS), each with its own clear-to-send. NCCL has
+one per channel and peer. Here a whole NIC gets one, as Meta tunes their number times size to the capacity of the
+network."""
 
 PARAMETERS = Registry(
     "parameter set of a congestion control",

@@ -1,14 +1,14 @@
-"""A control by delay, after Swift: the round-trip time is held at a target; no marks, no CNPs. Pure.
+"""Delay-based congestion control, after Swift: the round-trip time is held at a target; no marks, no CNPs. Pure.
 
 Kumar et al., Swift: Delay is Simple and Effective for Congestion Control in the Datacenter (SIGCOMM 2020), section 3. A
-window of packets (also of parts of one) grows by ``increase_packets`` a round trip while the delay is below the target,
-and shrinks by ``decrease`` x (delay - target) / delay, at most by ``most_decrease`` and at most once a round trip, when
-it is above. The target grows as windows get small (flow scaling), so that many flows have room for their packets and a
+window of packets (fractions included) grows by ``increase_packets`` per round trip while the delay is below the target.
+Above the target it shrinks by ``decrease`` x (delay - target) / delay, by at most ``most_decrease`` and at most once
+per round trip. The target grows as windows get small (flow scaling). So many flows have room for their packets, and a
 smaller window gains on a larger one.
 
-What differs from Swift: the window is sent as a rate, window / smoothed round-trip time, since an engine here paces
-every queue pair; it sees one delay (from the send to the ACK), not those of network and host apart; the target does
-not depend on the hops of a path.
+Differences from Swift: the window is sent as a rate, window / smoothed round-trip time, since this engine paces every
+queue pair. There is one delay (from the send to the ACK), not separate ones of network and host. The target does not
+depend on the hops of a path.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ _SMOOTHING = 1 / 8  # RFC 6298
 
 @dataclass(frozen=True, slots=True)
 class SwiftParameters(Parameters):
-    """The parameters, as for real links. The flow scaling is 0 from windows of ``scaling_most`` packets on and
-    ``scaling_ns`` for such of ``scaling_least``.
+    """The parameters, as for real links.
+
+    The flow scaling is 0 for windows of ``scaling_most`` packets or more, and ``scaling_ns`` for windows of
+    ``scaling_least``.
     """
 
     target_ns: int
@@ -38,14 +40,14 @@ class SwiftParameters(Parameters):
     scaling_most: float
     packet_bytes: int
     minimum_bps: int
-    timeouts: int  # so many in a row leave the minimum
+    timeouts: int  # number in a row after which the rate is the minimum
 
     def control(self, line_rate_bps: float, scale: Scale) -> Swift:
-        """The sender's part of one queue pair; there is no other."""
+        """Return the sender's control of one queue pair; the receiver has none."""
         return Swift(self, line_rate_bps, scale)
 
     def problems(self, real_rate_bps: float) -> Iterator[tuple[str, str]]:
-        """Targets that one packet exceeds, steps of nothing, shares that are none, rates above the link's."""
+        """Yield problems: targets shorter than a packet, steps of 0, shares out of range, rates above the link's."""
         packet_ns = self.packet_bytes * 8e9 / real_rate_bps
         if self.target_ns <= packet_ns:
             yield "target_ns", f"{self.target_ns} ns are over before a packet is sent ({packet_ns:.0f}); write more"
@@ -71,7 +73,7 @@ class SwiftParameters(Parameters):
 
 
 class Swift:
-    """One queue pair. It begins at line rate; the first round trip tells what window that is."""
+    """Control of one queue pair. It begins at line rate; the first round trip sets the window."""
 
     def __init__(self, parameters: SwiftParameters, line_rate_bps: float, scale: Scale) -> None:
         self._parameters = parameters
@@ -91,17 +93,17 @@ class Swift:
         self.rate_bps = line_rate_bps
 
     def target_ns(self) -> float:
-        """The delay aimed at, for a window as it is now."""
+        """Return the target delay for the present window."""
         if not self._window:
             return self._target_ns
         scaled = (1 / math.sqrt(self._window) - self._scaling_from) * self._scaling_ns
         return self._target_ns + min(max(scaled, 0.0), self._scaling_range_ns)
 
     def on_sent(self, bytes_: int, now_ns: int) -> None:
-        """Changes nothing."""
+        """No-op."""
 
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
-        """Grow or shrink the window by what the round trip says; without one nothing changes."""
+        """Grow or shrink the window by the round-trip time; without one it does not change."""
         self._timeouts = 0
         if rtt_ns is None or rtt_ns <= 0:
             return
@@ -120,10 +122,10 @@ class Swift:
         self._apply()
 
     def on_cnp(self, now_ns: int) -> None:
-        """Changes nothing: delay alone tells of congestion."""
+        """No-op: only delay signals congestion."""
 
     def on_timeout(self, now_ns: int) -> None:
-        """Shrink as much as is allowed; after several in a row begin again at the minimum."""
+        """Shrink by the most allowed; after several timeouts in a row restart at the minimum."""
         self._timeouts += 1
         if not self._rtt_ns:
             return
@@ -135,11 +137,11 @@ class Swift:
         self._apply()
 
     def next_ns(self) -> int | None:
-        """Never: it acts on ACKs."""
+        """Return None: it acts on ACKs."""
         return None
 
     def on_timer(self, now_ns: int) -> None:
-        """Changes nothing."""
+        """No-op."""
 
     def _may_cut(self, now_ns: int) -> bool:
         return self._cut_ns is None or now_ns - self._cut_ns >= self._rtt_ns

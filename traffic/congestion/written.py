@@ -1,10 +1,10 @@
-"""The congestion control that a drill file asks for: a name, or a name with other values; every mistake of it. Pure.
+"""Congestion control as a drill file gives it: a name, or a name with changed values; all mistakes are reported. Pure.
 
     congestion: dcqcn                                          a control, with its usual parameters
     congestion: dcqcn-2015                                     a parameter set
     congestion: {use: dcqcn-2015, increase_timer: 550 ns}      one with other values, written as for real links
 
-A value's word is its field's name without the unit, which the value brings itself.
+A value's key is its field's name without the unit, which the value includes.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _UNITS: Mapping[str, Callable[[object], int]] = {
 }  # fmt: skip
 
 Problem = tuple[Where, str]
-"""Where, below the key of the congestion control, and what is wrong there and what to write."""
+"""Path below the key of the congestion control, and the problem with what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a job runs with. ``changed``: the words of the values that are not the set's."""
+    """Congestion control of a job. ``changed``: the keys of the values that differ from the set."""
 
     kind: ControlKind
     base: ParameterSet
@@ -41,15 +41,15 @@ class Chosen:
 
     @property
     def name(self) -> str:
-        """For a manifest: the parameter set, and what was changed of it."""
+        """Name for a manifest: the parameter set, and its changes."""
         return self.base.name + "".join(f", {word} changed" for word in self.changed)
 
 
 def written(given: Plain, real_rate_bps: float, marker: Marker | None) -> tuple[Chosen | None, tuple[Problem, ...]]:
-    """What ``given`` asks for on NIC ports of that real rate, and everything that is wrong with it.
+    """Return the control that ``given`` names on NIC ports of that real rate, and all problems.
 
-    ``marker`` is what the topology's switches mark with: a control that waits for marks needs one. None for what was
-    chosen when the name says nothing.
+    ``marker`` is the marking of the topology's switches: a control that waits for marks needs one. The control is None
+    if its name is unknown.
     """
     wanted: Mapping[str, Plain] = given if isinstance(given, dict) else {_USE: given}
     base = _base(wanted.get(_USE))
@@ -84,7 +84,7 @@ def _ecn(base: ParameterSet) -> str:
 
 
 def _changed(values: Parameters, given: Mapping[str, Plain]) -> tuple[Parameters, list[Problem]]:
-    """The parameters with other values, and the words and values that are none."""
+    """Return the parameters with changed values, and problems for unknown keys and wrong values."""
     known = {_word(field.name): field.name for field in fields(values)}
     problems: list[Problem] = []
     for word, value in given.items():
@@ -99,7 +99,7 @@ def _changed(values: Parameters, given: Mapping[str, Plain]) -> tuple[Parameters
 
 
 def _value(field: str, before: object, value: Plain) -> object:
-    """ValueError, naming what to write, when it is of another kind than what it takes the place of."""
+    """Return the parsed value. ValueError, naming what to write, if its type differs from the present value's."""
     for suffix, parse in _UNITS.items():
         if field.endswith(suffix):
             return parse(value)

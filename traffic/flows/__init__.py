@@ -1,1 +1,1 @@
-"""Queue pairs as data: who sends to whom, by which source ports, over which paths."""
+"""Queue pairs as data: endpoints, source ports and paths."""

@@ -14,15 +14,15 @@ ACK_BYTES = BTH_BYTES + AETH_BYTES + ICRC_BYTES
 
 
 def data_bytes(path_mtu: int) -> int:
-    """UDP payload of a data packet."""
+    """Return the UDP payload of a data packet in bytes."""
     return BTH_BYTES + path_mtu + ICRC_BYTES
 
 
 def ip_bytes(path_mtu: int) -> int:
-    """A data packet as IP counts it: the interface MTU it needs."""
+    """Return the IP size of a data packet: the interface MTU that it needs."""
     return IP_UDP_BYTES + data_bytes(path_mtu)
 
 
 def wire_bytes(path_mtu: int) -> int:
-    """A data packet from Ethernet header to ICRC, as a port's rate limit counts it."""
+    """Return the size of a data packet from Ethernet header to ICRC, as a port's rate limit counts it."""
     return ETHERNET_BYTES + ip_bytes(path_mtu)

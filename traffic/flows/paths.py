@@ -1,7 +1,7 @@
-"""Choosing source ports: spread a NIC's queue pairs over its ports and over the links behind them. Pure.
+"""Source port selection: spread a NIC's queue pairs over its ports and over the links behind them. Pure.
 
-This is HPN's path selection in its first form (paper section 6.2, RePaC): the host knows where each source port leads,
-so it picks ports whose paths share as little as possible. Where a path leads is asked through ``Router``.
+This is HPN's path selection in its first form (paper section 6.2, RePaC). The host knows the path of each source port,
+so it picks ports whose paths share as few links as possible. ``Router`` maps source ports to paths.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from hpn.testbed.entries import Registry
 from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
 
 _Direction = tuple[str, bool]
-"""A link, and whether it is taken upwards: a cable carries its rate each way."""
+"""A link, and True if it is taken upwards: a cable carries its rate each way."""
 
 _CANDIDATES = 6
 MOST_CANDIDATES = 64
-"""Looked at to find a path that shares no link: with 16 Aggs, all but one taken, 64 ports miss it once in 60 times."""
+"""Candidates tried for a link-disjoint path: with 16 Aggs, all but one taken, 64 ports miss it once in 60 times."""
 _SEARCH = 256
 
 
 class Router(Protocol):
-    """Where packets go, on a healthy lab."""
+    """Paths of packets in a lab without failures."""
 
     def ports(self, nic: str) -> int:
-        """Member ports of a NIC's LAG."""
+        """Return the number of member ports of a NIC's LAG."""
 
     def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
-        """Index of the member port the LAG picks."""
+        """Return the index of the member port that the LAG picks."""
 
     def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Names of the links on the path."""
+        """Return the names of the links on the path."""
 
     def rate_bps(self, link: str) -> int:
-        """The emulated rate of a link."""
+        """Return the emulated rate of a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Spread:
 
 
 class _InTurn:
-    """Source ports given so far, and what each link carries in each direction."""
+    """Source ports assigned so far, and the load of each link in each direction."""
 
     def __init__(self, router: Router) -> None:
         self.chosen: list[FlowSpec] = []
@@ -63,7 +63,7 @@ class _InTurn:
         self._answers: Counter[str] = Counter()
 
     def add(self, flows: Sequence[FlowSpec]) -> None:
-        """Choose for flows that run beside those there are."""
+        """Choose source ports for flows that run alongside the present ones."""
         self.chosen += [self.answered(flow) for flow in [self._sent(flow) for flow in flows]]
         for way, bps in self.load.items():
             share = bps / self.router.rate_bps(way[0])
@@ -71,18 +71,18 @@ class _InTurn:
                 self.worst = (way[0], share)
 
     def drop(self, flows: Collection[int | None]) -> None:
-        """Flows of these ids have ended; their ports stay theirs."""
+        """Remove the load of the flows with these ids, which have ended; their ports stay reserved."""
         for flow in self.chosen:
             if flow.id in flows:
                 self._weigh(flow, -1)
 
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
-        """The source port of its data, when it is the ``turn``-th flow of its NIC."""
+        """Return the source port for data, if this is the ``turn``-th flow of its NIC."""
         port = turn % self.router.ports(flow.src_nic)
         return next(_leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used), flow.sport)
 
     def answered(self, flow: FlowSpec) -> FlowSpec:
-        """The flow with the source port of its acknowledgements."""
+        """Return the flow with the source port of its acknowledgements."""
         used = self._taken.setdefault(flow.dst_nic, set())
         port = self._answers[flow.dst_nic] % self.router.ports(flow.dst_nic)
         ports = _leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, self.router, used)
@@ -110,7 +110,7 @@ class _Disjoint(_InTurn):
 
 
 class _LinkDisjoint(_InTurn):
-    """The queue pairs from one NIC to another share no link between switches, as far as there are so many paths."""
+    """Source ports whose paths, from one NIC to another, share no link between switches while paths last."""
 
     def __init__(self, router: Router) -> None:
         super().__init__(router)
@@ -133,13 +133,13 @@ class _LinkDisjoint(_InTurn):
         return best
 
     def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
-        """Source ports to look at, in this order."""
+        """Yield candidate source ports in order of preference."""
         port = turn % self.router.ports(flow.src_nic)
         return _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
 
 
 class _Anew(_LinkDisjoint):
-    """The same once more for queue pairs that have a path: the port they leave by is not up for choice."""
+    """Link-disjoint choice, repeated for queue pairs that have a path; the NIC port they leave by does not change."""
 
     def __init__(self, router: Router, staying: Sequence[FlowSpec]) -> None:
         super().__init__(router)
@@ -147,7 +147,7 @@ class _Anew(_LinkDisjoint):
             self._put(flow)
 
     def fits(self, flow: FlowSpec, sport: int) -> bool:
-        """Whether it can be there with no link between switches shared; then it is."""
+        """Place the flow on ``sport`` if no link between switches is shared; return True if it was placed."""
         links = self.router.links(flow.src_nic, flow.dst_nic, sport)
         free = sport not in self._taken.setdefault(flow.src_nic, set())
         fits = free and bool(links) and self._port(flow, sport) == self._port(flow, flow.sport)
@@ -157,7 +157,7 @@ class _Anew(_LinkDisjoint):
         return True
 
     def again(self, flow: FlowSpec) -> FlowSpec:
-        """The flow with the source port that is best now."""
+        """Return the flow with the source port that is best now."""
         return self._sent(flow)
 
     def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
@@ -182,7 +182,7 @@ class _Hashed(_InTurn):
 
 
 class _Drawn(_InTurn):
-    """``seed`` makes the draw; two NICs, or two queue pairs of one, have nothing to do with each other."""
+    """Random source ports; ``seed`` decides. The draw of a queue pair is independent of all others."""
 
     def __init__(self, router: Router, seed: int) -> None:
         super().__init__(router)
@@ -198,32 +198,33 @@ class _Drawn(_InTurn):
 
 
 def spread(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
-    """Give every flow source ports such that each NIC uses its ports in turn and no link is loaded needlessly.
+    """Assign source ports so that each NIC uses its ports in turn and no link is loaded needlessly.
 
-    Greedy, in flow order; acknowledgements are spread over ports too but do not count as load. Each of ``later`` are
-    stand-ins that begin at one instant: what they replace weighs nothing by then. The worst load is that of any time.
+    Greedy, in flow order. Acknowledgements are spread over ports too but do not count as load. Each of ``later`` is a
+    set of replacement flows that begin together; the flows they replace no longer count as load. The worst load is that
+    of any time.
     """
     return _chosen(_Disjoint(router), flows, later)
 
 
 def in_turn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
-    """Each NIC uses its ports in turn, for data and for acknowledgements; what lies behind them is left to hashes.
+    """Assign each NIC's ports in turn, for data and for acknowledgements; hashing decides the path behind them.
 
-    So do adapters that give each new queue pair the next port (mlx5's round-robin port affinity under LAG).
+    Adapters that give each new queue pair the next port do the same (mlx5's round-robin port affinity under LAG).
     """
     return _chosen(_InTurn(router), flows, later)
 
 
 def hashed(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
-    """The source ports that a RoCE stack draws (``flow.default_sport``); LAGs and switches hash as they do."""
+    """Assign the source ports that a RoCE stack picks (``flow.default_sport``); LAGs and switches hash them."""
     return _chosen(_Hashed(router), flows, later)
 
 
 def link_disjoint(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
-    """Source ports whose paths, for the queue pairs from one NIC to another, share no link between switches.
+    """Assign source ports so that paths from one NIC to another share no link between switches.
 
-    As HPN's library has it for the queue pairs of a connection (paper section 6.2). Where the fabric has fewer paths
-    than there are queue pairs they share as few as can be; of paths that are as good, that with the least load.
+    HPN's library does so for the queue pairs of a connection (paper section 6.2). If there are fewer paths than queue
+    pairs, they share as few links as possible. Of equally good paths, the one with the least load is taken.
     """
     return _chosen(_LinkDisjoint(router), flows, later)
 
@@ -231,10 +232,11 @@ def link_disjoint(flows: Sequence[FlowSpec], router: Router, later: Sequence[Seq
 def link_disjoint_anew(
     staying: Sequence[FlowSpec], moving: Sequence[FlowSpec], homes: Mapping[int, int], router: Router
 ) -> Iterator[FlowSpec]:
-    """``moving``, in any order, as they are best off now.
+    """Yield ``moving``, in any order, with the best source ports for the present state.
 
-    Who is alone on the path of its home (source ports by flow) goes there, who is on the one it has stays, and the
-    others choose. ``router`` knows of no links where a packet does not arrive. None leaves by another port of its NIC.
+    A flow that would be alone on its home path (``homes``: source ports by flow) reverts to it. A flow that is alone on
+    its present path stays. The others choose again. ``router`` returns no links where packets do not arrive. No flow
+    changes the port of its NIC.
     """
     choosing, left = _Anew(router, staying), list(moving)
     for sports in (homes, {flow.id: flow.sport for flow in moving}):
@@ -247,15 +249,17 @@ def link_disjoint_anew(
 
 
 def drawn_again(flow: FlowSpec, fits: Callable[[int], bool], seed: int, again: int) -> int | None:
-    """Another source port that ``fits``, drawn by ``seed`` for the ``again``-th time (from 1); None: none was found."""
+    """Return another source port that ``fits``, drawn by ``seed`` for the ``again``-th time (from 1); None if there is
+    none."""
     draw = random.Random(f"{seed} {flow.id} {flow.src_nic} {flow.dst_nic} again {again}")
     return next(filter(fits, islice(_drawn(draw), _SEARCH)), None)
 
 
 def drawn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = (), seed: int = 0) -> Spread:
-    """Source ports drawn by ``seed``, one by one: each queue pair brings entropy of its own, and hashes do the rest.
+    """Assign random source ports by ``seed``: each queue pair adds entropy, and switches hash it.
 
-    So does Meta's E-ECMP: more queue pairs, and switches that hash what differs between them (SIGCOMM 2024, section 5).
+    Meta's E-ECMP does the same: more queue pairs, and switches that hash what differs between them (SIGCOMM 2024,
+    section 5).
     """
     return _chosen(_Drawn(router, seed), flows, later)
 
@@ -265,19 +269,19 @@ Choose = Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]], int
 
 @dataclass(frozen=True, slots=True)
 class SourcePorts:
-    """A way to choose source ports.
+    """An algorithm for choosing source ports.
 
-    ``choose``: for the flows, by a router, for stand-ins that begin later, and by a seed where something is drawn.
+    ``choose`` takes the flows, a router, replacement flows that begin later, and a seed for random choices.
     """
 
     name: str
     choose: Choose
-    follows_ecmp: bool  # chosen anew for a job's queue pairs when ECMP groups of their ToR change
-    keeps_links_free: bool  # a link that it loads beyond its rate is a mistake of the drill, not what is to be shown
+    follows_ecmp: bool  # chosen again for a job's queue pairs when ECMP groups of their ToR change
+    keeps_links_free: bool  # a link loaded beyond its rate is an error of the drill, not the subject
 
 
 def _seedless(choose: Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]]], Spread]) -> Choose:
-    """A way that draws nothing."""
+    """Return a chooser that ignores the seed."""
     return lambda flows, router, later, _seed: choose(flows, router, later)
 
 
@@ -293,7 +297,7 @@ CHOICES: Registry[SourcePorts] = Registry(
     ),
     of=SourcePorts,
 )
-"""How source ports are chosen, by the word in a drill file."""
+"""Source port algorithms, by their name in a drill file."""
 
 
 def _chosen(choosing: _InTurn, flows: Sequence[FlowSpec], later: Sequence[Sequence[FlowSpec]]) -> Spread:
@@ -316,7 +320,7 @@ def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Coun
 
 
 def _heaviest(ways: Sequence[_Direction], flow: FlowSpec, router: Router, load: Counter[_Direction]) -> float:
-    """The load of the most loaded link of a path, with this flow on it."""
+    """Return the load of the most loaded link of a path, with this flow on it."""
     return max(((load[way] + flow.goodput_bps) / router.rate_bps(way[0]) for way in ways), default=0.0)
 
 
@@ -326,12 +330,12 @@ def _drawn(draw: random.Random) -> Iterator[int]:
 
 
 def _directions(links: Sequence[str]) -> list[_Direction]:
-    """The links of a path, each in the direction it is taken: a path climbs for its first half and descends then."""
+    """Return the links of a path with their directions: a path climbs for its first half and then descends."""
     return [(link, 2 * at < len(links)) for at, link in enumerate(links)]
 
 
 def _leading_to(port: int, nic: str, dst_ip: str, start: int, router: Router, taken: set[int]) -> Iterator[int]:
-    """Free source ports from ``start`` on that the LAG of ``nic`` maps to ``port``."""
+    """Yield free source ports from ``start`` on that the LAG of ``nic`` maps to ``port``."""
     width = SPORT_MAX - SPORT_MIN + 1
     for step in range(_SEARCH):
         sport = SPORT_MIN + (start - SPORT_MIN + step) % width

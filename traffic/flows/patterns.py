@@ -1,4 +1,5 @@
-"""Who sends to whom, and when: traffic patterns over a fabric as streams and transfers of NICs, and their flows. PURE.
+"""Traffic patterns over a fabric: senders, receivers and timing as streams and transfers of NICs, and their flows.
+PURE.
 
 Traffic stays in its rail, as collectives on rail-optimised fabrics do; spare hosts stay idle.
 """
@@ -17,14 +18,14 @@ from hpn.traffic.flows.framing import wire_bytes
 
 Pair = tuple[Nic, Nic]
 
-_SWAPS = 8  # random exchanges for each NIC: mixes a permutation well beyond what the start looked like
+_SWAPS = 8  # random exchanges per NIC: enough to mix a permutation well
 
 
 def permutation(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
-    """On each rail every NIC sends to exactly one other and receives from exactly one, in another segment if possible.
+    """Pair NICs so that on each rail every NIC sends to one other and receives from one, across segments if possible.
 
-    With one segment only, or without ``across_segments``, the other NIC is just another host's. InputError when a rail
-    has one host, or a segment holds more than half of them.
+    With one segment only, or without ``across_segments``, the other NIC is any NIC of another host. InputError when a
+    rail has one host, or a segment holds more than half of them.
     """
     pairs: list[Pair] = []
     for rail, nics in _rails(fabric).items():
@@ -35,9 +36,9 @@ def permutation(fabric: Fabric, seed: int, across_segments: bool = True) -> list
 
 
 def pairs(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
-    """On each rail NICs talk two by two, both ways; across segments: the same place in two segments.
+    """Pair the NICs of each rail two by two, both ways; across segments: the same position in two segments.
 
-    A NIC left over stays idle; ``seed`` decides nothing here. InputError when nobody has a partner.
+    A NIC left over stays idle; ``seed`` has no effect. InputError when no NIC has a partner.
     """
     found: list[Pair] = []
     for nics in _rails(fabric).values():
@@ -52,9 +53,9 @@ def pairs(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]
 
 
 def incast(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
-    """On each rail one NIC, drawn by ``seed``, is sent to by all others, or by those of other segments if any.
+    """Pair all NICs of each rail, or those of other segments if any, with one receiver drawn by ``seed``.
 
-    Every sender keeps its own rate: the receiver is offered many times what it can take.
+    Every sender keeps its own rate: the receiver is offered many times its capacity.
     """
     found: list[Pair] = []
     for rail, nics in _rails(fabric).items():
@@ -68,18 +69,18 @@ def incast(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a drill says of its traffic, for a pattern to make something of."""
+    """Traffic settings of a drill, as input of a pattern."""
 
     fabric: Fabric
     seed: int
-    across_segments: bool  # partners are rather in other segments
-    size_bytes: int | None = None  # of a transfer, for each queue pair; None: not said
+    across_segments: bool  # partners in other segments are preferred
+    size_bytes: int | None = None  # of a transfer, for each queue pair; None: not given
     every_ns: int | None = None  # from the start of a transfer to that of the next
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One NIC sends to another at a constant rate for the whole run."""
+    """A constant-rate stream from one NIC to another for the whole run."""
 
     src: Nic
     dst: Nic
@@ -87,7 +88,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One NIC sends to another ``size_bytes`` on each queue pair, pauses, and sends again ``every_ns`` later."""
+    """A periodic transfer from one NIC to another: ``size_bytes`` on each queue pair, repeated every ``every_ns``."""
 
     src: Nic
     dst: Nic
@@ -100,7 +101,7 @@ Demand = Sequence[Stream | Transfer]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Who sends to whom, and when; a pair of NICs may come twice. ``timed``: it makes something of size and every."""
+    """Sending pairs and their timing; a pair of NICs may come twice. ``timed``: it uses size and every."""
 
     name: str
     summary: str  # for docs/drills.md
@@ -113,7 +114,7 @@ def _streams(pairs_of: Callable[[Fabric, int, bool], list[Pair]]) -> Callable[[A
 
 
 def bursts(asked: Asked) -> Demand:
-    """The pairs of ``permutation``; all of them begin their transfers at once. InputError without size and every."""
+    """Return the pairs of ``permutation`` as transfers that all begin at once. InputError without size and every."""
     if asked.size_bytes is None or asked.every_ns is None:
         raise InputError(
             "the pattern 'bursts' sends transfers; write both size and every, such as size: 1 MB and every: 500 ms"
@@ -141,11 +142,11 @@ PATTERNS: Registry[Pattern] = Registry(
     ),
     of=Pattern,
 )
-"""Traffic patterns by the word in a drill file."""
+"""Traffic patterns, by their name in a drill file."""
 
 
 def rate_pps(nic: Nic, load: float, queue_pairs: int, path_mtu: int) -> float:
-    """Packets per second of each of ``queue_pairs`` that together fill ``load`` (0 .. 1) of the NIC on the wire."""
+    """Return the packet rate (1/s) of each of ``queue_pairs`` that together fill ``load`` (0 .. 1) of the NIC."""
     rate_bps = sum(link.rate_bps for link in nic.links)
     return rate_bps * load / queue_pairs / (8 * wire_bytes(path_mtu))
 
@@ -164,12 +165,11 @@ def flows_for(
     size_bytes: int | None = None,
     every_ns: int | None = None,
 ) -> list[FlowSpec]:
-    """The flows of a pattern, ``queue_pairs`` for each pair of NICs; ``seed`` is the fabric's unless given.
+    """Return the flows of a pattern, ``queue_pairs`` for each pair of NICs; ``seed`` defaults to the fabric's.
 
-    A NIC that sends to several destinations spreads ``load`` over them; where it sends transfers, that is its load
-    while it does. A transfer is ``size_bytes`` rounded up to whole packets. Source ports are what a RoCE stack picks
-    for the queue pair numbers, moved on to the next free one of the NIC. InputError when the pattern is unknown or
-    does not fit.
+    A NIC that sends to several destinations spreads ``load`` over them. For transfers, that is its load while it sends.
+    A transfer is ``size_bytes`` rounded up to whole packets. Source ports are those that a RoCE stack picks for the
+    queue pair numbers, or the next free one of the NIC. InputError when the pattern is unknown or does not fit.
     """
     if pattern not in PATTERNS:
         raise InputError(f"unknown traffic pattern {pattern!r}; write {' or '.join(PATTERNS)}")
@@ -196,7 +196,7 @@ def flows_for(
 
 
 def check_number(queue_pairs: int) -> None:
-    """InputError when so many queue pairs have no numbers."""
+    """Raise InputError if there are not enough queue pair numbers."""
     if queue_pairs > MAX_FLOWS:
         raise InputError(f"{queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
 
@@ -208,7 +208,7 @@ def _transfers(each: Stream | Transfer, path_mtu: int) -> Transfers | None:
 
 
 class NewFlows:
-    """Queue pairs as they are made: numbered in order, with the source ports that a RoCE stack picks for them."""
+    """Factory of queue pairs: numbers in order, with the source ports that a RoCE stack picks for them."""
 
     def __init__(self, path_mtu: int, ib_timeout: int, retry_count: int) -> None:
         self._path_mtu, self._ib_timeout, self._retry_count = path_mtu, ib_timeout, retry_count
@@ -216,7 +216,7 @@ class NewFlows:
         self._made = 0
 
     def between(self, src: Nic, dst: Nic, k: int, rate_pps: float, transfers: Transfers | None = None) -> FlowSpec:
-        """The ``k``-th queue pair from one NIC to another. InputError when a NIC has no source port left."""
+        """Return the ``k``-th queue pair from one NIC to another. InputError when a NIC has no source port left."""
         number, self._made = self._made, self._made + 1
         sport, ack_sport = default_sports(number)
         return FlowSpec(
@@ -243,7 +243,7 @@ class _SourcePortsInUse:
         self._used: dict[str, set[int]] = {}
 
     def take(self, nic: str, wanted: int) -> int:
-        """``wanted``, or the next free one after it."""
+        """Reserve and return ``wanted``, or the next free port after it."""
         used = self._used.setdefault(nic, set())
         for port in _round_from(wanted):
             if port not in used:
@@ -263,7 +263,7 @@ def _segment(fabric: Fabric, nic: Nic) -> tuple[int, int]:
 
 
 def _rails(fabric: Fabric) -> Mapping[int, Sequence[Nic]]:
-    """Rail to the NICs of active hosts, in fabric order."""
+    """Return the NICs of active hosts by rail, in fabric order."""
     found: dict[int, list[Nic]] = {}
     for nic in fabric.nics:
         if not fabric.node(nic.host).spare:
@@ -272,7 +272,7 @@ def _rails(fabric: Fabric) -> Mapping[int, Sequence[Nic]]:
 
 
 def _groups(fabric: Fabric, nics: Sequence[Nic], across_segments: bool) -> list[int]:
-    """For each NIC the number of its group; nobody sends within a group: segments, or else single hosts."""
+    """Return the group number of each NIC. No NIC sends within its group, which is a segment or else a host."""
     segments = [_segment(fabric, nic) for nic in nics]
     numbers = {segment: i for i, segment in enumerate(dict.fromkeys(segments))}
     if across_segments and len(numbers) > 1:
@@ -281,7 +281,7 @@ def _groups(fabric: Fabric, nics: Sequence[Nic], across_segments: bool) -> list[
 
 
 def _derangement(groups: Sequence[int], rng: random.Random, where: str) -> list[int]:
-    """A random permutation in which nobody stays in its group."""
+    """Return a random permutation that maps no index to its own group."""
     by_group: dict[int, list[int]] = {}
     for i, group in enumerate(groups):
         by_group.setdefault(group, []).append(i)
@@ -294,7 +294,7 @@ def _derangement(groups: Sequence[int], rng: random.Random, where: str) -> list[
     ordered: list[int] = []
     for members in rng.sample(list(by_group.values()), len(by_group)):
         ordered += rng.sample(members, len(members))
-    # Groups are contiguous and none is longer than ``largest``: going round by that much always leaves the group.
+    # Groups are contiguous and none is longer than ``largest``, so a rotation by that much always leaves the group.
     targets = [0] * len(groups)
     for place, member in enumerate(ordered):
         targets[member] = ordered[(place + largest) % len(ordered)]

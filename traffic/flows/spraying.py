@@ -1,8 +1,8 @@
-"""The source ports that a sprayed queue pair's packets take in turn. Pure.
+"""Source ports for packet spraying: a queue pair's packets use them in turn. Pure.
 
-Packet spraying gives each packet of a queue pair other entropy, so that one queue pair fills many paths; its receiver
-then bears reordering (Dixit et al., INFOCOM 2013; of RoCE: selective repeat with a tolerance, ``Transport``). A queue
-pair stays behind one port of its NIC, as adapters have it: its source ports all lead there.
+Packet spraying gives each packet of a queue pair different entropy, so that one queue pair fills many paths. Its
+receiver must tolerate reordering (Dixit et al., INFOCOM 2013; for RoCE: selective repeat with a tolerance,
+``Transport``). A queue pair stays on one port of its NIC, as with real adapters: all its source ports lead there.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
 from hpn.traffic.flows.paths import MOST_CANDIDATES, Router
 
 _SEARCH = 4096
-"""Drawn at most to find source ports behind one port of a NIC: half of them are, where it has two."""
+"""Most draws for source ports behind one port of a NIC: if it has two ports, half of the draws fit."""
 
 
 def sprayed(flow: FlowSpec, ports: int, router: Router, taken: set[int], *, apart: bool, seed: int) -> tuple[int, ...]:
-    """Up to ``ports`` source ports, ``flow``'s own the first, none of the others ``taken``.
+    """Return up to ``ports`` source ports, beginning with ``flow``'s own; none of the others is in ``taken``.
 
-    ``apart``: their paths share no link between switches; as many as there are among the first few looked at. Else
-    ``ports`` of them drawn by ``seed``, and switches hash as they do.
+    ``apart``: their paths share no link between switches; only the first few candidates are tried. Otherwise ``ports``
+    of them are drawn by ``seed``, and switches hash them.
     """
     candidates = _behind_its_port(flow, router, taken, seed)
     if not apart:
@@ -40,12 +40,12 @@ def sprayed(flow: FlowSpec, ports: int, router: Router, taken: set[int], *, apar
 
 
 def _between(flow: FlowSpec, sport: int, router: Router) -> list[str]:
-    """The links between switches; none where a packet does not arrive."""
+    """Return the links between switches; empty where packets do not arrive."""
     return list(router.links(flow.src_nic, flow.dst_nic, sport))[1:-1]
 
 
 def _behind_its_port(flow: FlowSpec, router: Router, taken: set[int], seed: int) -> Iterator[int]:
-    """Free source ports that lead to the port of the NIC that the flow's own does, in an order drawn by ``seed``."""
+    """Yield free source ports that lead to the same NIC port as the flow's own, in an order drawn by ``seed``."""
     draw = random.Random(f"{seed} {flow.id} {flow.src_nic} {flow.dst_nic} sprayed")
     port = router.port_for(flow.src_nic, flow.dst_ip, flow.sport, ROCE_PORT)
     seen = taken | {flow.sport}

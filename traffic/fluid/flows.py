@@ -1,7 +1,7 @@
-"""Who sends to whom in pods, and what hashes choose for each queue pair. PURE.
+"""Sending pairs in pods, and the hash choices of each queue pair. PURE.
 
-A flow is one queue pair. Its choices are drawn once, for every port it may come to use, so a fault changes the paths
-of the flows that it hits and of no other.
+A flow is one queue pair. Its choices are drawn once, for every port that it may use. So a fault changes the paths of
+the flows that it affects and of no other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Choice = Literal["hashed", "even"]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """One way from NIC to NIC each; ``src`` ascends, so pairs of a rail are neighbours."""
+    """One direction from NIC to NIC each; ``src`` ascends, so pairs of a rail are neighbours."""
 
     src: Numbers
     dst: Numbers
@@ -27,10 +27,10 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """Queue pairs: ``pair`` of each, and what is chosen for it.
+    """Queue pairs, with their NICs and hash choices.
 
-    ``agg`` and ``core`` are by (flow, port): each ToR hashes for itself. ``far_port`` is the ToR of the destination's
-    set that an Agg picks, where a plane has both.
+    ``agg`` and ``core`` are by (flow, port), as each ToR hashes independently. ``far_port`` is the ToR of the
+    destination's set that an Agg picks, if a plane has both.
     """
 
     src: Numbers
@@ -42,21 +42,21 @@ class Flows:
     core: npt.NDArray[np.int16]
 
     def __len__(self) -> int:
-        """Queue pairs."""
+        """Number of queue pairs."""
         return len(self.src)
 
 
 def ring(pods: Pods, hosts: Numbers | None = None) -> Pairs:
-    """On each rail the NIC of each host sends to that of the next, the last to the first: an AllReduce's ring.
+    """Return a ring on each rail: each host's NIC sends to that of the next, the last to the first, as in an AllReduce.
 
-    ``hosts`` in the order of the ring, counted over all pods; left out: all.
+    ``hosts`` in the order of the ring, counted over all pods; default: all.
     """
     order = np.arange(pods.nics_of_a_rail, dtype=np.int64) if hosts is None else np.asarray(hosts, dtype=np.int64)
     return _ordered(pods, [order] * pods.rails)
 
 
 def permutation(pods: Pods, seed: int) -> Pairs:
-    """On each rail every NIC sends to one and hears one, drawn at random: one cycle, so that none is its own."""
+    """Return a random permutation on each rail: every NIC sends to one and receives from one, in one cycle."""
     draw = np.random.default_rng(seed)
     return _ordered(pods, [draw.permutation(pods.nics_of_a_rail) for _ in range(pods.rails)])
 
@@ -71,10 +71,10 @@ def _ordered(pods: Pods, orders: list[Numbers]) -> Pairs:
 
 
 def drawn(pods: Pods, pairs: Pairs, queue_pairs: int, seed: int, choice: Choice = "hashed") -> Flows:
-    """``queue_pairs`` flows for each pair, with what is chosen for them.
+    """Return ``queue_pairs`` flows for each pair, with their hash choices.
 
-    hashed: each choice at random, as of source ports that nobody chose. even: what the sending host can choose by
-    source port (its port, the ToR's uplink) goes round, as HPN's hosts do; what is hashed beyond stays random.
+    hashed: each choice is random, as with default source ports. even: the choices that a sender
+    controls by source port go round, as with HPN's hosts: its port and the ToR's uplink. Further choices stay random.
     """
     draw = np.random.default_rng(seed)
     count = len(pairs.src) * queue_pairs

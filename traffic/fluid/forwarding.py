@@ -1,10 +1,10 @@
-"""Where packets of a fabric go while some of its links are dead, as its switches would send them. PURE.
+"""Forwarding of packets in a fabric with some failed links, as its switches would do it. PURE.
 
-The routes are those that BGP agrees on (``testbed.routing.bird.config``): a NIC's host route stands at every ToR with a
-live link to it; an Agg hears of it from those ToRs, or else by a Core from an Agg of that NIC's pod; a ToR takes the
-shortest of what its Aggs offer. Without a host route a packet follows that of the subnet, to a ToR that drops it. Equal
-next hops stand in the order of their gateways' addresses, as BIRD gives them to the kernel (nest/rt-attr.c,
-nexthop_compare_node); which of them a packet takes, ``hashes`` says.
+The routes are those of BGP (``testbed.routing.bird.config``). A NIC's host route is at every ToR with a live link to
+it. An Agg learns it from those ToRs, or else through a Core from an Agg of that NIC's pod. A ToR takes the shortest of
+the routes that its Aggs offer. Without a host route a packet follows the subnet's, to a ToR that drops it. Equal next
+hops are in the order of their gateways' addresses, as BIRD passes them to the kernel (nest/rt-attr.c,
+nexthop_compare_node). ``hashes`` computes which of them a packet takes.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _Class = tuple[Owners, Owners]  # the ToRs that have a NIC's host route, and tho
 
 @dataclass(frozen=True, eq=False)
 class Routed:
-    """The ways of packets: ``links`` are directed links as ``traffic.fluid.links`` numbers them, -1 for none.
+    """The paths of packets: ``links`` are directed links as ``traffic.fluid.links`` numbers them, -1 for none.
 
-    What does not arrive was dropped behind the last of its links, or on it if that is dead.
+    A packet that does not arrive was dropped after the last of its links, or on it if that has failed.
     """
 
     links: NDArray[np.int32]  # (packets, MOST_HOPS)
@@ -49,10 +49,10 @@ class _Hop:
 
 
 class Forwarding:
-    """The fabric's forwarding while the links named ``down`` are dead, after BGP has agreed on it."""
+    """The fabric's forwarding while the links named ``down`` have failed, after BGP has converged."""
 
     def __init__(self, fabric: Fabric, down: Collection[str] = ()) -> None:
-        """InputError when the fabric has no link of such a name."""
+        """Compute the forwarding. InputError when the fabric has no link of such a name."""
         self.fabric = fabric
         self.down = frozenset(fabric.link(name).name for name in down)
         self._number = {node.name: at for at, node in enumerate(fabric.nodes)}
@@ -70,18 +70,19 @@ class Forwarding:
         self._tors, self._towards = self._last_hops()
 
     def owners(self, nic: Nic) -> Owners:
-        """The ToRs that have the host route of a NIC by a live link to it."""
+        """Return the ToRs that have the host route of a NIC by a live link to it."""
         return frozenset(link.upper.node for link in nic.links if link.name not in self.down)
 
     def reaches(self, tor: str, nic: Nic) -> bool:
-        """Whether a ToR has the host route of a NIC: what it tells hosts that ask (``testbed.routing.pathcontrol``)."""
+        """Return True if a ToR has the host route of a NIC, which it reports to hosts
+        (``testbed.routing.pathcontrol``)."""
         key = (tor, self.owners(nic))
         if key not in self._reached:
             self._reached[key] = tor in key[1] or bool(self._links(self.fabric.node(tor), key[1]))
         return self._reached[key]
 
     def walk(self, src: Sequence[Nic], dst: Sequence[Nic], ports: Sequence[int], sports: Sequence[int]) -> Routed:
-        """The ways of RoCE packets from NIC to NIC that leave by these ports of the first, one each."""
+        """Return the paths of RoCE packets from NIC to NIC, one each, that leave by these ports of the sender."""
         targets = np.fromiter((self._nic_number[nic.name] for nic in dst), np.int64, len(dst))
         first = [nic.links[port] for nic, port in zip(src, ports, strict=True)]
         sources = np.fromiter((self._nic_number[nic.name] for nic in src), np.int64, len(src))
@@ -107,7 +108,7 @@ class Forwarding:
         arrives: NDArray[np.bool_],
         hop: int,
     ) -> Numbers:
-        """Hand over what is at a ToR of its target; the rest goes on."""
+        """Deliver packets that are at a ToR of their target; return the rest."""
         towards = np.full(len(going), _NONE, dtype=np.int64)
         for port in range(self._tors.shape[1]):
             there = self._tors[targets[going], port] == at[going]
@@ -127,7 +128,7 @@ class Forwarding:
         hashed: tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]],
         hop: int,
     ) -> Numbers:
-        """Send each packet one switch further; those are left for which the switch has a route."""
+        """Send each packet one switch further; return those for which the switch has a route."""
         ingress = np.where(self._is_preset(at[going]), links[going, hop - 1], _NONE)
         keys = np.stack((at[going], self._class_of[targets[going]], ingress), axis=1)
         unique, which = np.unique(keys, axis=0, return_inverse=True)
@@ -160,7 +161,8 @@ class Forwarding:
         return found
 
     def _last_hops(self) -> tuple[Numbers, Numbers]:
-        """By NIC and port: the ToR's number, and the directed link from it; -1 where that is dead, or no port is."""
+        """Return, by NIC and port, the ToR's number and the directed link from it; -1 if that has failed or does not
+        exist."""
         ports = max((len(nic.links) for nic in self.fabric.nics), default=1)
         tors, towards = (np.full((len(self.fabric.nics), ports), _NONE, dtype=np.int64) for _ in range(2))
         for at, nic in enumerate(self.fabric.nics):
@@ -175,7 +177,7 @@ class Forwarding:
         return self._classes.setdefault((self.owners(nic), wired), len(self._classes))
 
     def _hops_of(self, node: int, group: int, ingress: int) -> tuple[_Hop, ...]:
-        """The next hops of a switch towards NICs of a class; ``ingress``: the directed link, at preset Cores."""
+        """Return the next hops of a switch towards NICs of a class; ``ingress``: the directed link, at preset Cores."""
         key = (node, group, ingress)
         if key not in self._hops:
             here, (owners, wired) = self.fabric.nodes[node], self._class_at[group]
@@ -187,7 +189,7 @@ class Forwarding:
         return self._hops[key]
 
     def _links(self, node: Node, owners: Owners) -> list[Link]:
-        """The equally good links of a switch, in the order in which the kernel has them."""
+        """Return the equal-cost links of a switch, in the kernel's order."""
         offered = list(self._offered(node, owners))
         least = min((length for _, length in offered), default=0)
         best = [link for link, length in offered if length == least]
@@ -195,7 +197,7 @@ class Forwarding:
         return best[:ECMP_LIMIT]
 
     def _offered(self, node: Node, owners: Owners) -> Iterator[tuple[Link, int]]:
-        """The links by which a switch hears of the host route, and the length of the AS path."""
+        """Yield the links by which a switch learns the host route, with the length of the AS path."""
         for link in self.fabric.links_of(node.name):
             if link.name in self.down or not link.is_routed:
                 continue
@@ -211,7 +213,7 @@ class Forwarding:
                 yield link, 3
 
     def _direct(self, agg: str, owners: Owners) -> bool:
-        """Whether an Agg hears of the host route from one of the ToRs that have it."""
+        """Return True if an Agg learns the host route from one of the ToRs that have it."""
         key = (agg, owners)
         if key not in self._offers:
             self._offers[key] = any(
@@ -230,7 +232,7 @@ class Forwarding:
         )
 
     def _serves(self, core: str, owners: Owners, pod: int) -> bool:
-        """Whether a Core offers the route to Aggs of ``pod``: not the one it comes from, whose ASN is in the path."""
+        """Return True if a Core offers the route to Aggs of ``pod``: not to its origin, whose ASN is in the path."""
         if all(self.fabric.node(tor).pod == pod for tor in owners):
             return False
         return any(
@@ -238,7 +240,7 @@ class Forwarding:
         )
 
     def _preset(self, core: Node, owners: Owners, ingress: int) -> Link | None:
-        """The preset port's link, where there is one for what enters there, and its Agg has the route."""
+        """Return the preset link for packets that enter there, if there is one and its Agg has the route."""
         entered = self.fabric.links[ingress // 2].end_at(core.name)
         pods = {self.fabric.node(tor).pod for tor in owners}
         for table in self._presets[core.name]:

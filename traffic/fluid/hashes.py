@@ -1,12 +1,12 @@
-"""The kernel's choice among equal next hops, computed: which one a packet takes that a switch forwards. PURE.
+"""The kernel's choice among equal next hops for a forwarded packet, computed. PURE.
 
 Linux, fib_multipath_hash_policy 3 with the fields of ``testbed.routing.ecmp`` and the switch's own seed
-(net/ipv4/route.c, fib_multipath_custom_hash_skb): SipHash-2-4 over struct flow_keys, in which both addresses and both
-ports stand in ascending order (net/core/flow_dissector.c, __flow_hash_consistentify); jhash with the hash of an inner
-header, which is 0 here; then the upper bounds of the next hops (net/ipv4/fib_semantics.c, fib_rebalance and
-fib_select_multipath). Tests hold it against a kernel.
+(net/ipv4/route.c, fib_multipath_custom_hash_skb). First SipHash-2-4 over struct flow_keys, in which both addresses and
+both ports are in ascending order (net/core/flow_dissector.c, __flow_hash_consistentify). Then jhash with the hash of an
+inner header, which is 0 here. Last the upper bounds of the next hops (net/ipv4/fib_semantics.c, fib_rebalance and
+fib_select_multipath). Tests compare it with a kernel.
 
-Everything takes and gives arrays of uint64, one element for each packet; they wrap as the kernel's integers do.
+All functions take and return arrays of uint64, one element for each packet; they wrap as the kernel's integers do.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _FINAL = (14, 11, 25, 16, 4, 14, 24)
 
 
 def words(values: Iterable[int]) -> Words:
-    """Numbers as the arrays that everything here takes."""
+    """Return numbers as the arrays that all functions here take."""
     return np.fromiter(values, dtype=np.uint64)
 
 
 def addresses(ips: Iterable[str]) -> Words:
-    """IPv4 addresses as ``multipath_hash`` takes them."""
+    """Return IPv4 addresses as ``multipath_hash`` takes them."""
     return words(int(IPv4Address(ip)) for ip in ips)
 
 
 def multipath_hash(seed: Words, src: Words, dst: Words, sport: Words, dport: Words) -> Words:
-    """The 31-bit hash of UDP packets from ``src`` and ``sport`` to ``dst`` and ``dport`` at switches of these seeds.
+    """Return the 31-bit hash of UDP packets from ``src`` and ``sport`` to ``dst`` and ``dport``, by switch ``seed``.
 
-    ``seed``: net.ipv4.fib_multipath_hash_seed, 32 bits and not 0 (then the kernel draws its own). It is that of a
-    kernel whose integers have their lowest byte first, as on x86 and ARM.
+    ``seed``: net.ipv4.fib_multipath_hash_seed, 32 bits and not 0 (for 0 the kernel draws its own). The result is that
+    of a little-endian kernel, as on x86 and ARM.
     """
     one_ip, other_ip = _swapped(src, 4), _swapped(dst, 4)
     one_port, other_port = _swapped(sport, 2), _swapped(dport, 2)
@@ -62,10 +62,10 @@ def multipath_hash(seed: Words, src: Words, dst: Words, sport: Words, dport: Wor
 
 
 def chosen(found: Words, hops: Words) -> Words:
-    """The index, among so many equal next hops, that a hash of ``multipath_hash`` leads to.
+    """Return the index among ``hops`` equal next hops for a hash of ``multipath_hash``.
 
-    The upper bound of next hop i of n is DIV_ROUND_CLOSEST((i + 1) << 31, n) - 1; the first whose bound is not below
-    the hash is taken.
+    The upper bound of next hop i of n is DIV_ROUND_CLOSEST((i + 1) << 31, n) - 1. The first next hop whose bound is not
+    below the hash is taken.
     """
     near = (found * hops) >> _word(31)  # its bound may have been rounded down to below the hash
     beyond = (((near + _word(1)) << _word(31)) + hops // _word(2)) // hops
@@ -73,9 +73,9 @@ def chosen(found: Words, hops: Words) -> Words:
 
 
 def siphash(key0: Words, key1: Words, message: Sequence[Words], size_bytes: int) -> Words:
-    """SipHash-2-4 (Aumasson and Bernstein, 2012) of messages of ``size_bytes``, in words of eight bytes.
+    """Return SipHash-2-4 (Aumasson and Bernstein, 2012) of messages of ``size_bytes``, in words of eight bytes.
 
-    The lowest byte of a word comes first; the last word may be a part of one.
+    Words are little-endian; the last word may be partial.
     """
     keys = (key0, key1, key0, key1)
     v0, v1, v2, v3 = (key ^ _word(constant) for key, constant in zip(keys, _SIPHASH, strict=True))
@@ -105,7 +105,7 @@ def _rounds(times: int, state: _State) -> _State:
 
 
 def _jhash(first: _Half) -> _Half:
-    """jhash_2words(first, 0, 0), as ``testbed.lag.jhash`` has it for one hash."""
+    """Return jhash_2words(first, 0, 0), the array form of ``testbed.lag.jhash``."""
     other = first + np.uint32(_JHASH_INITIAL)
     mixed = read = np.full_like(first, _JHASH_INITIAL)
     for bits in _FINAL:  # each step mixes one of the three words with the one that was mixed before it
@@ -123,5 +123,5 @@ def _rotate(word: Words, bits: int) -> Words:
 
 
 def _swapped(word: Words, size: int) -> Words:
-    """What a machine with the lowest byte first reads where the wire has ``word``, of ``size`` bytes."""
+    """Return ``word``, of ``size`` bytes on the wire, as a little-endian machine reads it."""
     return word.byteswap() >> _word(64 - 8 * size)

@@ -1,4 +1,4 @@
-"""Rates of all flows in pods, healthy and after a fault; a fault solves again only what it can reach. PURE."""
+"""Rates of all flows in pods, healthy and after a fault; a fault recomputes only what it can affect. PURE."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from hpn.traffic.fluid.routes import Broken, Flags, Paths, capacity_of, paths_of
 from hpn.traffic.fluid.solve import Floats, link_load, max_min
 
 _NEARLY = 1 - 1e-9
-"""A link that is as full holds flows up."""
+"""Load share from which on a link counts as full and limits flows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Paced:
-    """What every flow gets: paths (flows, hops), capacities and rates in bit/s."""
+    """Result for every flow: paths (flows, hops), capacities and rates in bit/s."""
 
     pods: Pods
     flows: Flows
     paths: Paths
     capacity: Floats
     rates: Floats
-    most_bps: float = np.inf  # that a queue pair sends
+    most_bps: float = np.inf  # limit of each queue pair
 
     @cached_property
     def load(self) -> Floats:
-        """On each directed link, bit/s."""
+        """Load of each directed link, bit/s."""
         return link_load(self.paths, self.rates, self.pods.links)
 
     @property
     def pair_rates(self) -> Floats:
-        """Of each pair of NICs, its queue pairs together, bit/s."""
+        """Rate of each pair of NICs, its queue pairs together, bit/s."""
         return np.add.reduceat(self.rates, np.arange(0, len(self.flows), self.flows.queue_pairs))
 
     @property
     def slowest_bps(self) -> float:
-        """Of the slowest pair if each of its queue pairs carries the same: the slowest of them sets its pace."""
+        """Rate of the slowest pair if its queue pairs carry equal shares: the slowest of them limits it."""
         return float(self.rates.min(initial=np.inf)) * self.flows.queue_pairs
 
 
 def healthy(pods: Pods, flows: Flows, most_bps: float = np.inf) -> Paced:
-    """All flows with nothing broken, none of which sends more than ``most_bps``."""
+    """Return all flows without failures, none of which sends more than ``most_bps``."""
     nothing = Broken.nothing(pods)
     paths, capacity = paths_of(pods, flows, nothing), pods.capacity()
     return Paced(pods, flows, paths, capacity, _solved(paths, capacity, most_bps), most_bps)
 
 
 def after(well: Paced, broken: Broken, *, path_control: bool = True) -> Paced:
-    """The same flows once everybody knows what is broken; ``well`` is the healthy state."""
+    """Return the same flows after convergence with these failures; ``well`` is the healthy state."""
     hit = _hit(well, broken)
     paths = well.paths.copy()
     paths[hit] = paths_of(well.pods, well.flows, broken, hit, path_control=path_control)
@@ -59,15 +59,15 @@ def after(well: Paced, broken: Broken, *, path_control: bool = True) -> Paced:
 
 
 def unnoticed(well: Paced, broken: Broken) -> Paced:
-    """The same flows on the same paths in the moment of a fault: what leads over a dead link stands, others gain."""
+    """Return the same flows on the same paths right after a fault: flows over a failed link stop, others gain."""
     return _again(well, well.paths, capacity_of(well.pods, broken), _hit(well, broken))
 
 
 def _again(well: Paced, paths: Paths, capacity: Floats, hit: Numbers) -> Paced:
-    """Exact rates where only the flows ``hit`` have new paths or dead links.
+    """Return exact rates if only the flows ``hit`` have new paths or failed links.
 
-    In one pod no link carries two rails, so rails that nobody of these is of keep their rates. Under Cores they keep
-    them too, unless a core link that the rails hit use is full, before or after: then all is solved.
+    In one pod no link carries two rails, so rails without such a flow keep their rates. Under Cores they keep them too,
+    unless a core link that the affected rails use is full, before or after: then all rates are computed.
     """
     pods, rates = well.pods, well.rates.copy()
     rows = _of_rails(pods, well.flows, hit)
@@ -90,7 +90,7 @@ def _again(well: Paced, paths: Paths, capacity: Floats, hit: Numbers) -> Paced:
 
 
 def _hit(well: Paced, broken: Broken) -> Numbers:
-    """Flows whose healthy path leads over what is dead now."""
+    """Return the flows whose healthy path uses a failed link."""
     return np.flatnonzero(_touched(well.paths, broken.dead_links(well.pods)))
 
 
@@ -103,14 +103,14 @@ def _touched(paths: Paths, dead: Flags) -> Flags:
 
 
 def _of_rails(pods: Pods, flows: Flows, hit: Numbers) -> list[slice]:
-    """All flows of the rails that those hit are of, a stretch for each."""
+    """Return all flows of the rails of the affected flows, one slice per rail."""
     rails = np.unique(pods.rail_of(flows.src[hit]))
     edges = np.searchsorted(flows.src, np.arange(pods.rails + 1) * pods.nics_of_a_rail)
     return [slice(int(edges[rail]), int(edges[rail + 1])) for rail in rails]
 
 
 def _solved(paths: Paths, capacity: Floats, most_bps: float) -> Floats:
-    """Rates, with the links that occur numbered anew: the others cost time."""
+    """Return the rates, with only the used links numbered: the others cost time."""
     used = np.zeros(len(capacity) + 1, np.bool_)
     used[paths] = True
     used[-1] = False

@@ -1,7 +1,7 @@
-"""Pods and tens of pods by arithmetic: a link is a number, and no object stands for it. PURE.
+"""Pods and tens of pods by arithmetic: a link is a number, without an object. PURE.
 
-NICs are numbered rail by rail, in a rail pod by pod, segment by segment, host by host, so NICs of one ToR set are
-neighbours, and so are sets of one rail. Directed links stand in blocks: access up, access down, fabric up, fabric down,
+NICs are numbered rail by rail, in a rail pod by pod, segment by segment, host by host. So NICs of one ToR set are
+neighbours, and so are sets of one rail. Directed links are in blocks: access up, access down, fabric up, fabric down,
 core up, core down, and the peer links of stacks.
 """
 
@@ -20,15 +20,15 @@ from hpn.traffic.fluid.solve import Floats
 Numbers = npt.NDArray[np.int64]
 
 ARITHMETIC = ("hpn", "dual-tor-clos", "stacked-dual-tor", "single-tor")
-"""Architectures of which every ToR set serves one rail and all Aggs of a plane: what the arithmetic here knows."""
-_BYTES_A_LINK = 8 * 10  # capacity, shares, counts, sums while they are solved
-_BYTES_A_HOP = 4 + 8 * 3  # of a flow: path, and the solver's copies while flows are settled
-_BYTES_A_FLOW = 8 * 25  # what is chosen for it, and healthy and broken state side by side
+"""Supported architectures: every ToR set serves one rail and all Aggs of a plane."""
+_BYTES_A_LINK = 8 * 10  # capacity, shares, counts, sums during the computation
+_BYTES_A_HOP = 4 + 8 * 3  # of a flow: path, and the solver's copies during the computation
+_BYTES_A_FLOW = 8 * 25  # hash choices, and healthy and failed state side by side
 
 
 @dataclass(frozen=True)
 class Pods:
-    """Sizes of a fabric of one architecture, and its numbers; rates are real ones in bit/s, not scaled."""
+    """Sizes of a fabric of one architecture, and its numbering; rates are real ones in bit/s, not scaled."""
 
     architecture: str
     pods: int
@@ -45,7 +45,7 @@ class Pods:
 
     @classmethod
     def of(cls, spec: FabricSpec) -> Pods:
-        """The arithmetic form of a topology. InputError for what it has no numbers for."""
+        """Return the arithmetic form of a topology. InputError if it is not supported."""
         problems = []
         if spec.architecture not in ARITHMETIC:
             problems.append(f"{spec.architecture} cannot be reckoned by arithmetic; {', '.join(ARITHMETIC)} can")
@@ -76,27 +76,27 @@ class Pods:
 
     @property
     def gpus(self) -> int:
-        """One a NIC."""
+        """Number of GPUs, one per NIC."""
         return self.rails * self.nics_of_a_rail
 
     @property
     def nics_of_a_rail(self) -> int:
-        """All hosts."""
+        """Number of NICs of a rail, one per host."""
         return self.pods * self.segments * self.hosts
 
     @property
     def sets(self) -> int:
-        """ToR sets: one for each segment and rail."""
+        """Number of ToR sets, one for each segment and rail."""
         return self.rails * self.pods * self.segments
 
     @property
     def stacked(self) -> bool:
-        """Whether the ToRs of a set hand each other what one of them cannot deliver."""
+        """True if the ToRs of a set forward to each other what one of them cannot deliver."""
         return self.architecture == "stacked-dual-tor"
 
     @property
     def blocks(self) -> tuple[int, int, int, int, int, int, int, int]:
-        """Where the blocks of directed links begin, in the order of the module's text, and where the last ends."""
+        """Starts of the blocks of directed links, in the order of the module docstring, and the end of the last."""
         access, fabric = self.gpus * self.tors, self.sets * self.tors * self.aggs
         core, peer = self.pods * self.planes * self.aggs * self.cores, self.sets * 2 * self.stacked
         sizes = (access, access, fabric, fabric, core, core, peer)
@@ -105,7 +105,7 @@ class Pods:
 
     @property
     def links(self) -> int:
-        """Directed links."""
+        """Number of directed links."""
         return self.blocks[7]
 
     @property
@@ -114,7 +114,7 @@ class Pods:
         return 4 + 2 * (self.pods > 1) + self.stacked
 
     def capacity(self) -> Floats:
-        """Of each directed link, bit/s."""
+        """Return the capacity of each directed link, bit/s."""
         _, _, fabric, _, core, _, peer, end = self.blocks
         found = np.full(end, self.port_bps)
         found[fabric:core] = self.uplink_bps
@@ -123,47 +123,47 @@ class Pods:
         return found
 
     def nics(self, hosts: Numbers, rail: int) -> Numbers:
-        """The NIC of a rail at each of these hosts, counted over all pods."""
+        """Return the NIC of a rail at each of these hosts, counted over all pods."""
         return rail * self.nics_of_a_rail + hosts
 
     def set_of(self, nic: Numbers) -> Numbers:
-        """The ToR set that NICs hang on."""
+        """Return the ToR set of NICs."""
         return nic // self.hosts
 
     def pod_of(self, tor_set: Numbers) -> Numbers:
-        """The pod of ToR sets."""
+        """Return the pod of ToR sets."""
         return tor_set % (self.pods * self.segments) // self.segments
 
     def rail_of(self, nic: Numbers) -> Numbers:
-        """The rail of NICs."""
+        """Return the rail of NICs."""
         return nic // self.nics_of_a_rail
 
     def access(self, nic: Numbers, port: Numbers, *, down: bool = False) -> Numbers:
-        """Directed links between NICs and their ToRs."""
+        """Return directed links between NICs and their ToRs."""
         return self.blocks[down] + nic * self.tors + port
 
     def fabric(self, tor: Numbers, agg: Numbers, *, down: bool = False) -> Numbers:
-        """Directed links between ToRs and Aggs of their plane; ToR k of a set is number ``set * tors + k``."""
+        """Return directed links between ToRs and Aggs of their plane; ToR k of a set is number ``set * tors + k``."""
         return self.blocks[2 + down] + tor * self.aggs + agg
 
     def core(self, pod: Numbers, plane: Numbers, agg: Numbers, core: Numbers, *, down: bool = False) -> Numbers:
-        """Directed links between the Aggs of a pod and Cores of their plane."""
+        """Return directed links between the Aggs of a pod and Cores of their plane."""
         return self.blocks[4 + down] + ((pod * self.planes + plane) * self.aggs + agg) * self.cores + core
 
     def peer(self, tor: Numbers) -> Numbers:
-        """What a stacked ToR sends to the other of its set."""
+        """Return the link from a stacked ToR to the other of its set."""
         return self.blocks[6] + tor
 
     def plane_of_port(self, port: Numbers) -> Numbers:
-        """The plane that a NIC's port leads into."""
+        """Return the plane of a NIC's port."""
         return port % self.planes
 
     def memory_bytes(self, flows: int) -> int:
-        """What ``flows`` flows take at most while they are solved, bytes; of this process before: some 60 MB."""
+        """Return the peak memory of computing ``flows`` flows, bytes; the process itself takes some 60 MB."""
         return flows * (self.hops * _BYTES_A_HOP + _BYTES_A_FLOW) + self.links * _BYTES_A_LINK
 
 
 def _own(spec: FabricSpec) -> dict[str, object]:
-    """What a topology says about rates and its kind."""
+    """Return a topology's rates and architecture."""
     keys = ("architecture", "nic_port_rate", "uplink_rate", "core_rate", "switch_capacity")
     return {key: getattr(spec, key) for key in keys}

@@ -1,4 +1,4 @@
-"""The way of each queue pair through pods, and what network and hosts choose when parts are broken. PURE."""
+"""Paths of queue pairs through pods, and the reactions of network and hosts to failures. PURE."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Paths = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 _TRIES = 64
-"""Hashes anew of a flow whose uplink is gone; of 60 uplinks with half of them dead one in 2^64 flows finds none."""
+"""Rehash attempts of a flow whose uplink has failed; with half of 60 uplinks down, one flow in 2^64 finds none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Broken:
-    """What is dead, each by number: NIC-ToR links (both directions), ToRs, ToR-Agg links, Aggs."""
+    """Failed parts, each by number: NIC-ToR links (both directions), ToRs, ToR-Agg links, Aggs."""
 
     access: Flags
     tors: Flags
@@ -29,30 +29,30 @@ class Broken:
 
     @classmethod
     def nothing(cls, pods: Pods) -> Broken:
-        """All is well."""
+        """Return the state without failures."""
         tors = pods.sets * pods.tors
         sizes = (pods.gpus * pods.tors, tors, tors * pods.aggs, pods.pods * pods.planes * pods.aggs)
         access, of_tors, fabric, aggs = (np.zeros(size, np.bool_) for size in sizes)
         return cls(access, of_tors, fabric, aggs)
 
     def with_access(self, nic: int, port: int, pods: Pods) -> Broken:
-        """And the link of this port of a NIC."""
+        """Add the failure of the link of this port of a NIC."""
         return replace(self, access=_set(self.access, nic * pods.tors + port))
 
     def with_tor(self, tor: int) -> Broken:
-        """And this ToR, number ``set * tors + k``."""
+        """Add the failure of this ToR, number ``set * tors + k``."""
         return replace(self, tors=_set(self.tors, tor))
 
     def with_fabric(self, tor: int, agg: int, pods: Pods) -> Broken:
-        """And the link of this ToR to this Agg."""
+        """Add the failure of the link of this ToR to this Agg."""
         return replace(self, fabric=_set(self.fabric, tor * pods.aggs + agg))
 
     def with_agg(self, pod: int, plane: int, agg: int, pods: Pods) -> Broken:
-        """And this Agg."""
+        """Add the failure of this Agg."""
         return replace(self, aggs=_set(self.aggs, (pod * pods.planes + plane) * pods.aggs + agg))
 
     def dead_links(self, pods: Pods) -> Flags:
-        """Each directed link that carries nothing: those that are broken themselves, and those of dead switches."""
+        """Return flags of the directed links that carry nothing: failed links, and those of failed switches."""
         dead = np.zeros(pods.links, np.bool_)
         starts = pods.blocks
         tors = np.repeat(self.tors.reshape(pods.sets, 1, pods.tors), pods.hosts, axis=1).ravel()
@@ -72,10 +72,10 @@ class Broken:
 def paths_of(
     pods: Pods, flows: Flows, broken: Broken, which: Numbers | None = None, *, path_control: bool = True
 ) -> Paths:
-    """Directed links of the flows ``which`` (all), -1 for none, once everybody knows what is broken.
+    """Return the directed links of the flows ``which`` (default: all), -1 for none, after convergence.
 
-    A sender leaves its dead port. Where planes share nothing it also has to leave the plane in which the destination
-    is gone; without ``path_control`` it does not. A path that nobody can mend leads over the dead link.
+    A sender leaves its failed port. If planes are disjoint it must also leave a plane in which the destination is
+    unreachable; without ``path_control`` it does not. A path that cannot be repaired leads over the failed link.
     """
     rows = np.arange(len(flows)) if which is None else which
     dead = broken.dead_links(pods)
@@ -94,7 +94,7 @@ def paths_of(
 
 
 def capacity_of(pods: Pods, broken: Broken) -> Floats:
-    """Of each directed link, bit/s; 0 where it is dead."""
+    """Return the capacity of each directed link, bit/s; 0 if it has failed."""
     capacity = pods.capacity()
     capacity[broken.dead_links(pods)] = 0.0
     return capacity
@@ -103,7 +103,7 @@ def capacity_of(pods: Pods, broken: Broken) -> Floats:
 def _ports(
     pods: Pods, flows: Flows, rows: Numbers, dead: Flags, broken: Broken, path_control: bool
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """The sender's port, the ToR of the far set that is reached first, and the port by which the NIC is reached."""
+    """Return the sender's port, the first ToR of the far set, and the port by which the NIC is reached."""
     src, dst = flows.src[rows], flows.dst[rows]
     port = flows.port[rows].astype(np.int64)
     if pods.tors == 1:
@@ -140,7 +140,7 @@ def _above(
     dead: Flags,
     found: Paths,
 ) -> Paths:
-    """The links between two ToRs of these flows, hashed again where one of them is dead."""
+    """Return the links between two ToRs of these flows, rehashed where one of them has failed."""
     row, at = rows[above], port[above]
     src_set, dst_set = pods.set_of(flows.src[row]), pods.set_of(flows.dst[row])
     first, last = src_set * pods.tors + at, dst_set * pods.tors + far[above]
@@ -168,7 +168,7 @@ def _above(
 
 
 def _hash(flow: Numbers, again: int) -> Numbers:
-    """A draw for a flow and a try: splitmix64."""
+    """Return a random number for a flow and an attempt: splitmix64."""
     mixed = flow.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(again * 0xBF58476D1CE4E5B9 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

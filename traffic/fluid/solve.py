@@ -13,22 +13,22 @@ Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 _SAME = 1 - 1e-12
-"""Shares that differ by less are one share: sums taken in another order."""
+"""Relative tolerance: closer shares count as equal, as sums in another order differ."""
 _SETTLED = 1e-12
 _MOST_ROUNDS = 10_000
 _UNDAMPED_ROUNDS = 64
-"""Longer than any path of a fabric without loops, in which a round settles at least one more hop."""
+"""Rounds without damping: more than the longest path without loops; each round settles at least one more hop."""
 
 
 def max_min(paths: Indices, capacity: Floats, demand: Floats | None = None) -> Floats:
-    """Max-min fair rate of each flow, bit/s (Bertsekas and Gallager, Data Networks, 6.5.2).
+    """Return the max-min fair rate of each flow, bit/s (Bertsekas and Gallager, Data Networks, 6.5.2).
 
-    ``capacity`` is per link and ``demand`` the most that a flow sends, bit/s (infinite, or left out: all it gets). A
-    flow over a link of capacity 0 gets 0; one without links gets its demand. A link counts once however often a
-    path names it. ValueError for arrays that do not fit together, or capacities that are negative or not finite.
+    ``capacity`` is per link. ``demand`` is the most that a flow sends, bit/s (infinite, or left out: unlimited). A flow
+    over a link of capacity 0 gets 0; one without links gets its demand. A link counts once however often a path names
+    it. ValueError for arrays that do not fit together, or capacities that are negative or not finite.
 
-    A round settles every link that is the tightest of each of its flows, not only the tightest of all: shares of the
-    others can but grow, so the result is that of filling link by link.
+    A round settles every link that is the tightest of each of its flows, not only the tightest of all. Shares of the
+    others can only grow, so the result is that of filling link by link.
     """
     on = _numbered(paths, capacity)
     wanted = np.full(len(paths), np.inf) if demand is None else np.array(demand, dtype=np.float64)
@@ -38,7 +38,7 @@ def max_min(paths: Indices, capacity: Floats, demand: Floats | None = None) -> F
     rates = wanted.copy()
     who = np.flatnonzero((on < len(capacity)).any(axis=0))
     on, wanted = on.take(who, axis=1), wanted[who]
-    left = np.append(capacity, np.inf)  # the last link stands for none: nobody is held up there
+    left = np.append(capacity, np.inf)  # the last link means none: no flow is limited there
     crossing = np.bincount(on.ravel(), minlength=len(left))
     while len(who):
         share = left / np.maximum(crossing, 1)
@@ -55,10 +55,10 @@ def max_min(paths: Indices, capacity: Floats, demand: Floats | None = None) -> F
 
 
 def proportional_drop(paths: Indices, capacity: Floats, offered: Floats) -> tuple[Floats, Floats]:
-    """What arrives of flows of constant rate, and what comes to each link before its drops, both in bit/s.
+    """Return the rate that arrives of each constant-rate flow, and each link's load before its drops, both in bit/s.
 
-    A link that is offered more than its capacity drops the same share of every flow, hop after hop; nobody slows
-    down. A flow without links arrives whole. ValueError as in ``max_min``.
+    A link that is offered more than its capacity drops the same share of every flow, hop after hop; no sender slows
+    down. A flow without links arrives completely. ValueError as in ``max_min``.
     """
     on = _numbered(paths, capacity)
     links = len(capacity)
@@ -72,12 +72,12 @@ def proportional_drop(paths: Indices, capacity: Floats, offered: Floats) -> tupl
         found[:links][full] = capacity[full] / load[:links][full]
         if np.abs(found - passes).max() <= _SETTLED:
             return rate, load[:links]
-        passes = found if rounds < _UNDAMPED_ROUNDS else (found + passes) / 2  # paths that feed each other swing
+        passes = found if rounds < _UNDAMPED_ROUNDS else (found + passes) / 2  # paths that feed each other oscillate
     raise ValueError("these paths lead round in circles, and what is dropped does not settle")
 
 
 def link_load(paths: Indices, rates: Floats, links: int) -> Floats:
-    """What flows of these rates put on each of ``links`` links, bit/s; a link counts once for each time it is named."""
+    """Return the load of each of ``links`` links, bit/s; a link counts once for each time it is named."""
     load = np.zeros(links)
     for hop in range(paths.shape[1]):
         column = paths[:, hop]
@@ -87,7 +87,7 @@ def link_load(paths: Indices, rates: Floats, links: int) -> Floats:
 
 
 def _numbered(paths: Indices, capacity: Floats) -> Numbers:
-    """Link numbers as (hops, flows), the number of links standing for none."""
+    """Return link numbers as (hops, flows); the number of links means none."""
     links = len(capacity)
     if paths.ndim != 2 or capacity.ndim != 1:
         raise ValueError("paths have two dimensions (flows, hops), capacity one")
@@ -101,14 +101,14 @@ def _numbered(paths: Indices, capacity: Floats) -> Numbers:
 
 
 def _once(on: Numbers, links: int) -> None:
-    """Let a path that names a link again name none there."""
+    """Clear repeated links in a path."""
     for at in range(1, len(on)):
         for before in range(at):
             on[at][on[at] == on[before]] = links
 
 
 def _round(on: Numbers, share: Floats, wanted: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """The tightest share of each flow, and who has its rate: the sated, and all on a bottleneck of theirs."""
+    """Return the tightest share of each flow, and True for settled flows: satisfied, or on their bottleneck."""
     shares = share.take(on)
     tightest = np.minimum(shares.min(axis=0), wanted)
     shares *= _SAME

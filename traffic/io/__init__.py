@@ -1,1 +1,1 @@
-"""Packets in and out of sockets in batches: sendmmsg, recvmmsg, io_uring."""
+"""Batched socket I/O: sendmmsg, recvmmsg, io_uring."""

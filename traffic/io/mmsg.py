@@ -1,4 +1,4 @@
-"""What sendmmsg(2) and recvmmsg(2) want in memory, as numpy types of a 64-bit Linux."""
+"""Memory layouts of sendmmsg(2) and recvmmsg(2), as numpy types of a 64-bit Linux."""
 
 from __future__ import annotations
 

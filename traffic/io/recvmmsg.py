@@ -15,7 +15,7 @@ from hpn.testbed.kernel.ns import libc
 from hpn.traffic.io.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
 
 _SOL_SOCKET, _SCM_TIMESTAMPNS = 1, 35
-_CONTROL_HEAD_BYTES, _STAMP_BYTES, _TOS_BYTES = 16, 32, 24  # of control messages: the head of each, and all
+_CONTROL_HEAD_BYTES, _STAMP_BYTES, _TOS_BYTES = 16, 32, 24  # of control messages: the head of each, and complete ones
 _SHIFT = 4  # datagrams start 4 bytes into their row: the payload fill behind the 36 header bytes is then 8-aligned
 
 _CONTROL = np.dtype(
@@ -37,19 +37,20 @@ Index = npt.NDArray[np.intp]
 class Batch:
     """Datagrams as views into the receiver's memory: valid until its next ``receive``."""
 
-    rows: npt.NDArray[np.uint8]  # (rows, row bytes): UDP payload, then whatever was there before
+    rows: npt.NDArray[np.uint8]  # (rows, row bytes): UDP payload, then stale bytes
     lengths: npt.NDArray[np.uint32]
     sources: npt.NDArray[np.uint8]  # (packets, 6): UDP source port, IPv4 source address, as on the wire
-    received_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC; 0 where TOS was asked for
-    owners: npt.NDArray[np.intp]  # what ``receive`` was told of each packet's socket
-    tos: npt.NDArray[np.uint8]  # DSCP and ECN; 0 where nobody asked for it
-    places: Index | None = None  # of the packets in ``rows``, rising; None: there are no others
+    received_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC; 0 where TOS was requested
+    owners: npt.NDArray[np.intp]  # the owner passed to ``receive`` for each packet's socket
+    tos: npt.NDArray[np.uint8]  # DSCP and ECN; 0 where it was not requested
+    places: Index | None = None  # indexes of the packets in ``rows``, ascending; None: they are all rows
 
 
 class BatchReceiver:
-    """Room for ``capacity`` datagrams of up to ``payload_bytes`` each, from several sockets; longer ones are cut.
+    """Buffers for ``capacity`` datagrams of up to ``payload_bytes`` each, from several sockets; longer ones are
+    truncated.
 
-    With ``tos`` the sockets must tell the TOS byte, otherwise when a datagram came (``open_receiver``).
+    With ``tos`` the sockets must report the TOS byte, otherwise the receive time of a datagram (``open_receiver``).
     """
 
     def __init__(self, capacity: int, payload_bytes: int, *, tos: bool = False) -> None:
@@ -68,7 +69,7 @@ class BatchReceiver:
         self._headers["iov"] = self._iovecs.ctypes.data + index * np.uint64(IOVEC.itemsize)
         self._headers["iov_count"] = 1
         self._headers["control"] = self._controls.ctypes.data + index * np.uint64(_CONTROL.itemsize)
-        self.headers_at = self._headers.ctypes.data  # address of the structures that the kernel is shown
+        self.headers_at = self._headers.ctypes.data  # address of the structures passed to the kernel
         self._clock = ClockOffset()
         self._written = capacity  # rows whose headers the kernel has changed
         self._used = 0
@@ -78,7 +79,8 @@ class BatchReceiver:
         self._shares: list[tuple[int, int]] = []  # owner, packets
 
     def receive(self, fd: int, owner: int) -> int:
-        """Take what waits in the socket ``fd``, as much as there is room for; how many. OSError on failure."""
+        """Receive waiting datagrams from the socket ``fd``, up to the free room; return their number. OSError on
+        failure."""
         if not self._used:
             self.clear()
         first = self.headers_at + self._used * MMSGHDR.itemsize
@@ -93,7 +95,7 @@ class BatchReceiver:
         return int(count)
 
     def clear(self) -> None:
-        """Make the structures that the kernel has written to what it wants to find."""
+        """Reset the structures that the kernel has written."""
         if self._written:
             written = self._headers[: self._written]
             written["name_bytes"], written["control_bytes"] = SOCKADDR_BYTES, _CONTROL.itemsize
@@ -101,11 +103,11 @@ class BatchReceiver:
 
     @property
     def room(self) -> int:
-        """Datagrams that still fit before ``take``."""
+        """Number of datagrams that still fit before ``take``."""
         return self.capacity - self._used
 
     def take(self) -> Batch | None:
-        """Everything received since the last time; None when that is nothing."""
+        """Return everything received since the last call; None if nothing was."""
         count, self._used = self._used, 0
         if not count:
             return None
@@ -124,7 +126,8 @@ class BatchReceiver:
     def chosen(
         self, rows: npt.NDArray[np.intp], lengths: npt.NDArray[np.uint32], owners: npt.NDArray[np.intp]
     ) -> Batch:
-        """At least one datagram that came into ``rows`` (rising) without ``receive``; receive stamps are not told."""
+        """Return the datagrams (at least one) that arrived in ``rows`` (ascending) without ``receive``; without receive
+        stamps."""
         count = len(rows)
         self._written = max(self._written, int(rows[-1]) + 1)
         which = slice(count) if rows[-1] == count - 1 else rows
@@ -139,7 +142,7 @@ class BatchReceiver:
         control = self._controls[:count]
         stamps: npt.NDArray[np.int64] = control["seconds"] * 1_000_000_000 + control["nanoseconds"] - offset
         stamped = (self._headers["control_bytes"][:count] >= _STAMP_BYTES) & (control["kind"] == _SCM_TIMESTAMPNS)
-        if not stamped.all():  # stamps need a moment after the first socket in the machine asks for them
+        if not stamped.all():  # stamps need a moment after the first socket in the machine requests them
             stamps[~stamped] = time.monotonic_ns()
         return stamps
 
@@ -149,7 +152,7 @@ class BatchReceiver:
 
 
 class ClockOffset:
-    """CLOCK_REALTIME minus CLOCK_MONOTONIC, followed as clock discipline moves it."""
+    """CLOCK_REALTIME minus CLOCK_MONOTONIC, tracked as clock discipline moves it."""
 
     def __init__(self) -> None:
         self._bracket = 1 << 62
@@ -157,7 +160,7 @@ class ClockOffset:
         self.sample()
 
     def sample(self) -> int:
-        """The offset now, in nanoseconds, good to a few microseconds."""
+        """Return the offset now, in nanoseconds, accurate to a few microseconds."""
         before = time.monotonic_ns()
         wall = time.time_ns()
         after = time.monotonic_ns()

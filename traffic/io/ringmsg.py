@@ -1,4 +1,4 @@
-"""What sendmmsg(2) and recvmmsg(2) do for one socket, for all sockets of a worker at once: requests of an io_uring."""
+"""Batched send and receive for all sockets of a worker at once, as requests of an io_uring."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.uring import Requests, Ring
 
 _SPARE = 2
-"""Datagrams asked for beyond those that came last time: one that is refused says that there are no more."""
+"""Receives requested beyond the last count: a refused one shows that the socket is empty."""
 _SLACK = 8
-"""Fewer are asked for only when there were so many too many: what is asked of whom changes rarely."""
+"""Surplus below which the number of receives is not lowered, so that requests rarely change."""
 
 
 class RingSender:
-    """Sends ``rows``, in order."""
+    """Sender of ``rows``, in order."""
 
     def __init__(self, ring: Ring, rows: PacketRows) -> None:
         self._ring = ring
         self._requests = _messages(uring.SEND_MESSAGE, rows.headers_at, rows.capacity)
         self._requests["flags"] = uring.LINKED | uring.QUIET
-        # The same memory by field: looking one up costs as much as writing to it.
+        # The same memory by field: a field look-up costs as much as a write.
         self._fds, self._flags = self._requests["fd"], self._requests["flags"].data
 
     def hand_over(self, segments: Sequence[tuple[int, int, int]]) -> int:
-        """Send socket by socket rows that lie behind each other: descriptor, first row, the one behind the last.
+        """Send rows socket by socket: descriptor, first row, row after the last; the rows must be consecutive.
 
-        The row that the kernel refused, from which on nothing is sent; or the one behind the last. OSError on failure.
+        Return the row that the kernel refused, from which on nothing is sent, or the row after the last. OSError on
+        failure.
         """
         first, end = segments[0][1], segments[-1][2]
         self._fds[first:end] = np.repeat([fd for fd, _, _ in segments], [last - at for _, at, last in segments])
-        self._flags[end - 1] = 0  # says that all before it are done with
+        self._flags[end - 1] = 0  # its completion shows that all before it are done
         self._ring.put(self._requests[first:end])
         self._flags[end - 1] = uring.LINKED | uring.QUIET
         done = self._ring.enter(1)
@@ -49,9 +50,9 @@ class RingSender:
 
 
 class RingReceiver:
-    """Takes datagrams of ``sockets`` into the memory of ``into``; owners are indexes in ``sockets``.
+    """Receiver of datagrams from ``sockets`` into the memory of ``into``; owners are indexes in ``sockets``.
 
-    ``errors`` counts what sockets refused, by name.
+    ``errors`` counts receive errors by name.
     """
 
     def __init__(self, ring: Ring, into: BatchReceiver, sockets: Sequence[int], errors: Counter[str]) -> None:
@@ -69,7 +70,7 @@ class RingReceiver:
         self._requests["fd"][: len(self._owners)] = self._sockets[self._owners]
 
     def receive(self) -> tuple[Batch | None, bool]:
-        """Take what waits in the sockets; whether there may be more. OSError on failure."""
+        """Receive what waits in the sockets; the second value is True if there may be more. OSError on failure."""
         count = len(self._owners)
         self._into.clear()
         self._ring.put(self._requests[:count])
@@ -86,7 +87,7 @@ class RingReceiver:
         return self._into.chosen(rows, results[came].astype(np.uint32), owners) if len(rows) else None, more
 
     def _learn(self, counts: npt.NDArray[np.intp]) -> bool:
-        """Ask for as many as came, and some more; whether a socket gave all that it was asked for."""
+        """Request as many as arrived, plus a spare; return True if a socket filled all its requests."""
         full = counts >= self._asked
         more = bool(full.any())
         if more or (counts + _SLACK < self._asked).any():
@@ -103,7 +104,7 @@ class RingReceiver:
 
 
 def _messages(operation: int, headers_at: int, count: int) -> Requests:
-    """A request for each message header, marked with its place."""
+    """Return a request for each message header, marked with its index."""
     requests = np.zeros(count, uring.REQUEST)
     places = np.arange(count, dtype=np.uint64)
     requests["operation"], requests["length"], requests["how"] = operation, 1, MSG_DONTWAIT
@@ -113,7 +114,7 @@ def _messages(operation: int, headers_at: int, count: int) -> Requests:
 
 
 class Sleeper:
-    """Sleeps until a moment; woken when ``fd`` can be read. OSError where io_uring cannot be had."""
+    """Sleeper until a deadline that wakes when ``fd`` is readable. OSError where io_uring is not available."""
 
     def __init__(self, fd: int) -> None:
         self._ring = Ring(2)
@@ -122,7 +123,7 @@ class Sleeper:
         self._watched = False
 
     def until(self, at_ns: int) -> bool:
-        """Sleep until ``at_ns`` (CLOCK_MONOTONIC), or less: True when ``fd`` became readable since the last call."""
+        """Sleep until ``at_ns`` (CLOCK_MONOTONIC) or until ``fd`` is readable; return True in the latter case."""
         if not self._watched:
             self._ring.put(self._watch)
             self._watched = True

@@ -1,4 +1,4 @@
-"""Sending many IPv4 packets with one system call: sendmmsg(2) from numpy memory, each packet in three pieces."""
+"""Batched send of IPv4 packets: sendmmsg(2) from numpy memory, each packet in three pieces."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ TAIL_BYTES = 8
 
 
 def sockaddr(ip: str, port: int = 0) -> U8:
-    """The address as a ``sockaddr_in``; a raw socket wants port 0."""
+    """Return the address as a ``sockaddr_in``; a raw socket needs port 0."""
     family = AF_INET.to_bytes(2, "little")
     return np.frombuffer(family + port.to_bytes(2, "big") + inet_aton(ip) + bytes(8), np.uint8)
 
 
 class PacketRows:
-    """Room for ``capacity`` packets: 80 bytes of its own, as much of a fill that all share, and 8 more of its own."""
+    """Buffers for ``capacity`` packets: 80 own bytes, a slice of a fill that all share, and 8 more own bytes."""
 
     def __init__(self, capacity: int, fill: bytes) -> None:
         self.capacity = capacity
         self.heads = np.zeros((capacity, HEAD_BYTES), np.uint8)
         self.tails = np.zeros((capacity, TAIL_BYTES), np.uint8)
-        self.names = np.zeros((capacity, SOCKADDR_BYTES), np.uint8)  # where to, as ``sockaddr`` says it
+        self.names = np.zeros((capacity, SOCKADDR_BYTES), np.uint8)  # destinations, as ``sockaddr`` returns them
         self._fill = np.frombuffer(fill, np.uint8)
         self._pieces = np.zeros((capacity, 3), IOVEC)
         self.lengths = self._pieces["length"]  # of the three pieces
@@ -42,7 +42,7 @@ class PacketRows:
         self._words = self._pieces.view(np.uint64).data
 
     def _point(self) -> None:
-        """Tell the kernel's structures where everything is; only lengths change later."""
+        """Set the pointers in the kernel's structures; only lengths change later."""
         index = np.arange(self.capacity, dtype=np.uint64)
         for piece, rows in enumerate((self.heads, self.tails)):
             self._pieces["base"][:, 2 * piece] = rows.ctypes.data + index * np.uint64(rows.shape[1])
@@ -51,19 +51,19 @@ class PacketRows:
         self._headers["name_bytes"] = SOCKADDR_BYTES
         self._headers["iov"] = self._pieces.ctypes.data + index * np.uint64(3 * IOVEC.itemsize)
         self._headers["iov_count"] = 3
-        self.headers_at = self._headers.ctypes.data  # address of the structures that the kernel is shown
+        self.headers_at = self._headers.ctypes.data  # address of the structures passed to the kernel
 
     def hand_over(self, fd: int, first: int, end: int) -> tuple[int, int]:
-        """Send the rows from ``first`` to before ``end`` by one call: how many were taken, and errno where it is none.
+        """Send the rows from ``first`` to before ``end`` in one call; return how many were taken, and errno if none.
 
-        The kernel takes 1,024 a call at most, and stops in front of a packet that it refuses.
+        The kernel takes at most 1,024 per call, and stops before a packet that it refuses.
         """
         at = ctypes.c_void_p(self.headers_at + first * MMSGHDR.itemsize)
         taken = libc.sendmmsg(fd, at, end - first, MSG_DONTWAIT)
         return (int(taken), 0) if taken >= 0 else (0, ctypes.get_errno())
 
     def place(self, row: int, head: bytes, fill_bytes: int = 0, tail: bytes = b"") -> None:
-        """Make ``row`` the packet of these three pieces; where to stays as it is."""
+        """Set ``row`` to the packet of these three pieces; its destination does not change."""
         at = row * HEAD_BYTES
         self._head_bytes[at : at + len(head)] = head
         at = row * TAIL_BYTES
@@ -72,11 +72,11 @@ class PacketRows:
         lengths[row, 1], lengths[row, 3], lengths[row, 5] = len(head), fill_bytes, len(tail)
 
     def address(self, row: int, name: bytes) -> None:
-        """Send ``row`` there: a ``sockaddr``."""
+        """Set the destination of ``row``, a ``sockaddr``."""
         at = row * SOCKADDR_BYTES
         self._name_bytes[at : at + SOCKADDR_BYTES] = name
 
     def bring_forward(self, first: int, end: int, to: int) -> None:
-        """Move the rows from ``first`` to before ``end`` to where ``to`` is now, which is no later than ``first``."""
+        """Move the rows from ``first`` to before ``end`` to ``to``, which is not after ``first``."""
         for part in (self.heads, self.tails, self.names, self.lengths):
             part[to : to + end - first] = part[first:end]  # numpy copies as if there were no overlap

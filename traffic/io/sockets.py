@@ -1,4 +1,4 @@
-"""The sockets of the engines: UDP to receive at a NIC and to send from an end of a queue pair, raw to send any."""
+"""Sockets of the engines: UDP receivers per NIC, UDP senders per queue pair, raw senders for any."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _BUFFER_BYTES = 64 << 20
 
 
 def open_receiver(ns: NetNs, ip: str, *, tos: bool = False) -> socket.socket:
-    """The socket that takes everything sent to the RoCE port of ``ip``, with kernel receive stamps. OSError.
+    """Open the socket that receives everything sent to the RoCE port of ``ip``, with kernel receive stamps. OSError.
 
-    With ``tos`` each packet's TOS byte is told instead, so that congestion marks can be seen.
+    With ``tos`` it reports each packet's TOS byte instead, so that congestion marks are visible.
     """
     sock = _open(ns)
     told = (socket.IPPROTO_IP, _IP_RECVTOS) if tos else (socket.SOL_SOCKET, _SO_TIMESTAMPNS)
@@ -35,9 +35,9 @@ def open_receiver(ns: NetNs, ip: str, *, tos: bool = False) -> socket.socket:
 
 
 def open_sender(ns: NetNs, ip: str, sport: int, segment_bytes: int = 0) -> socket.socket:
-    """A socket that sends from ``ip``:``sport``, never connected: the kernel then writes IP id 0 and DF. OSError.
+    """Open a socket that sends from ``ip``:``sport``, unconnected so that the kernel writes IP id 0 and DF. OSError.
 
-    With ``segment_bytes`` a larger buffer leaves as that many bytes each (UDP_SEGMENT); IP ids count up from 0.
+    With ``segment_bytes`` a larger buffer leaves in segments of that size (UDP_SEGMENT); IP ids count up from 0.
     Unconnected also keeps the socket's own hash out of ECMP decisions (FACTS trap 1).
     """
     sock = _open(ns)
@@ -50,7 +50,8 @@ def open_sender(ns: NetNs, ip: str, sport: int, segment_bytes: int = 0) -> socke
 
 
 def open_raw_sender(ns: NetNs) -> socket.socket:
-    """A socket that sends whole IPv4 packets from any address and port of a NIC (IP_HDRINCL); it receives nothing.
+    """Open a socket that sends complete IPv4 packets from any address and port of a NIC (IP_HDRINCL); it receives
+    nothing.
 
     The kernel fills in length and checksum of the IP header, and an id of 0 stays 0 with DF (raw(7)). OSError.
     """
@@ -60,13 +61,14 @@ def open_raw_sender(ns: NetNs) -> socket.socket:
 
 
 def drops(sock: socket.socket) -> int:
-    """Datagrams the kernel dropped because nobody read the socket in time: losses the machine caused."""
+    """Return the datagrams that the kernel dropped because the socket was not read in time: losses caused by the
+    machine."""
     raw = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 4 * _SK_MEMINFO_VARS)
     return int(struct.unpack(f"{_SK_MEMINFO_VARS}I", raw)[_SK_MEMINFO_DROPS])
 
 
 def buffer_bytes(sock: socket.socket) -> int:
-    """The receive buffer that was granted."""
+    """Return the receive buffer that was granted."""
     return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
 
 
@@ -84,7 +86,7 @@ def _bind(sock: socket.socket, ns: NetNs, ip: str, port: int) -> socket.socket:
 
 
 def raise_file_limit(descriptors: int) -> None:
-    """Make room for ``descriptors`` more open files. MachineError when the hard limit is lower."""
+    """Raise the limit for ``descriptors`` more open files. MachineError when the hard limit is lower."""
     wanted = descriptors + len(os.listdir("/proc/self/fd")) + 16
     limit = open_files.allow(wanted)
     if limit is not None:

@@ -1,8 +1,8 @@
-"""io_uring(7): any number of requests for one system call, and a wait until a moment in the same one.
+"""io_uring(7): many requests in one system call, which can also wait until a deadline.
 
-In a guest every system call costs as much as several packets (some 8 us where the kernel runs as a process), so a tick
-is to make as few as it can. Wants Linux 6.12, for a wait that ends at a time of the clock; and it is often forbidden in
-containers. Who uses it needs another way for both.
+In a guest every system call costs as much as several packets (some 8 us where the kernel runs as a process). So a tick
+makes as few system calls as possible. It needs Linux 6.12, for a wait until an absolute time, and is often forbidden in
+containers. Callers need a fallback for both cases.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REQUEST = np.dtype(
 """struct io_uring_sqe."""
 
 DONE = np.dtype([("mark", "u8"), ("result", "i4"), ("flags", "u4")])
-"""struct io_uring_cqe; ``result`` is what the system call would have returned, or minus its errno."""
+"""struct io_uring_cqe; ``result`` is the return value of the system call, or minus its errno."""
 
 Requests = npt.NDArray[np.void]
 Done = npt.NDArray[np.void]
@@ -46,7 +46,7 @@ SEND_MESSAGE, RECEIVE_MESSAGE, WATCH = 9, 10, 6  # IORING_OP_SENDMSG, RECVMSG, P
 LINKED = 1 << 2
 """IOSQE_IO_LINK: the next request waits for this one, and is cancelled when this one fails."""
 QUIET = 1 << 6
-"""IOSQE_CQE_SKIP_SUCCESS: it is told of only when it fails; what it cancels then is not told of."""
+"""IOSQE_CQE_SKIP_SUCCESS: a completion only on failure; requests cancelled by it have no completion."""
 
 _SETUP, _ENTER = 425, 426  # system calls, the same on every architecture
 _SINGLE_ISSUER, _DEFER_TASKRUN = 1 << 12, 1 << 13
@@ -54,7 +54,7 @@ _SINGLE_MMAP, _CQE_SKIP = 1 << 0, 1 << 11  # features
 _GET_EVENTS, _EXTENDED, _ABSOLUTE = 1 << 0, 1 << 3, 1 << 5
 _REQUESTS_AT = 0x10000000
 _NS_PER_S = 10**9
-_WAIT_BYTES = ctypes.c_size_t(24)  # the last argument lies on the stack, where an int would leave half of it as it was
+_WAIT_BYTES = ctypes.c_size_t(24)  # the last argument is on the stack, where an int would leave half of it unset
 
 
 class Ring:
@@ -91,7 +91,7 @@ class Ring:
         self._words = words.data
         self._end_at, self._head_at, self._tail_at = own[1] // 4, theirs[0] // 4, theirs[1] // 4
         self._done = np.frombuffer(words.view(np.uint8), DONE, done, theirs[5])
-        # What ``until_ns`` is told by: struct io_uring_getevents_arg, which points to a struct timespec.
+        # ``until_ns`` is passed as struct io_uring_getevents_arg, which points to a struct timespec.
         self._until = np.zeros(2, np.int64)
         self._wait = np.zeros(3, np.uint64)
         self._wait[2] = self._until.ctypes.data
@@ -111,9 +111,9 @@ class Ring:
         self._filled += count
 
     def enter(self, least: int, until_ns: int | None = None) -> Done:
-        """Hand everything to the kernel and wait for so many completions; all that there are, in their order.
+        """Submit all requests and wait for ``least`` completions; return all completions, in their order.
 
-        With ``until_ns`` (CLOCK_MONOTONIC) the wait ends then, with what there is. OSError on failure.
+        With ``until_ns`` (CLOCK_MONOTONIC) the wait ends then, with the completions so far. OSError on failure.
         """
         if until_ns is not None:
             self._until[0], self._until[1] = divmod(until_ns, _NS_PER_S)
@@ -132,7 +132,7 @@ class Ring:
         return found
 
     def _enter(self, added: int, least: int, flags: int) -> int:
-        """How many requests the kernel took. A wait that ended early is one that ended."""
+        """Return how many requests the kernel took. A wait that ended early counts as ended."""
         at = self._wait_at if flags & _EXTENDED else None
         taken = libc.syscall(_ENTER, self._fd, added, least, flags, at, _WAIT_BYTES)
         if taken >= 0:
@@ -142,12 +142,12 @@ class Ring:
         raise _error("io_uring_enter")
 
     def close(self) -> None:
-        """Give the queues up; what was not handed over never is."""
+        """Close the queues; requests that were not submitted are dropped."""
         os.close(self._fd)
 
 
 def open_ring(entries: int) -> Ring | None:
-    """A ring, or None where this kernel has or allows none."""
+    """Return a ring, or None where this kernel has or allows none."""
     try:
         return Ring(entries)
     except OSError:

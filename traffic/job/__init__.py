@@ -1,1 +1,1 @@
-"""Jobs: which ranks are where, and what they do over and over; figures from what that took. PURE."""
+"""Jobs: placement of ranks, and their work in each iteration. PURE."""

@@ -1,4 +1,4 @@
-"""A job that runs collectives, one after the other, as nccl-tests does; also several groups at once. PURE."""
+"""A job that runs one collective after the other, as nccl-tests does; also several groups at once. PURE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpn.traffic.job.job import Site
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Which ranks run a collective together."""
+    """Partition of ranks into groups that each run a collective."""
 
     name: str
     summary: str  # for docs/drills.md
@@ -50,14 +50,14 @@ GROUPINGS: Registry[Grouping] = Registry(
     ),
     of=Grouping,
 )
-"""Groupings by the word in a drill file."""
+"""Groupings, by their name in a drill file."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveWork:
-    """One collective an iteration, in every group at once.
+    """One collective per iteration, in every group at once.
 
-    ``ways``: each group is dealt into so many, its ranks in turn (Multi-AllReduce: four over 512 GPUs, say).
+    ``ways``: each group is split into this many, its ranks in turn (Multi-AllReduce: four over 512 GPUs, say).
     ``pause_ns`` passes before.
     """
 

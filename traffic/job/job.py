@@ -1,4 +1,4 @@
-"""A job: what ranks do over and over, laid out on a fabric as programs. PURE, no numpy."""
+"""A job: repeated work of ranks, laid out on a fabric as programs. PURE, no numpy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hpn.traffic.collectives.program import Program
 from hpn.traffic.congestion.scale import Scale
 
 NVLINK_BPS = 3.2e12
-"""Of a GPU into its host's NVLink domain, one way: 400 GB/s (HPN, section 2, has hosts of 400 to 900)."""
+"""Rate of a GPU into its host's NVLink domain, one way: 400 GB/s (HPN, section 2, has hosts of 400 to 900)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a job runs: the places of its ranks, and what is the lab's own of links and sizes.
+    """Placement of a job: the places of its ranks, and the lab's scale, path MTU and NVLink.
 
-    Sizes and times that a job names are those of the real network; ``scale`` makes of them the lab's.
+    Sizes and times in a job are those of the real network; ``scale`` converts them to the lab's.
     """
 
     places: tuple[Place, ...]
@@ -31,16 +31,16 @@ class Site:
 
     @property
     def inside(self) -> Inside:
-        """The hosts' inside at the lab's rates."""
+        """The inside of hosts at the lab's rates."""
         return Inside(self.scale.rate_bps(self.nvlink_bps), self.cross_rail)
 
     def size(self, real_bytes: int) -> int:
-        """The lab's bytes for real ones; at least 1 unless those are 0."""
+        """Return the lab's bytes for real ones; at least 1 unless those are 0."""
         return max(self.scale.bytes_(real_bytes), 1) if real_bytes else 0
 
 
 class Work(Protocol):
-    """What the ranks of a job do in an iteration."""
+    """Work of a job's ranks in an iteration."""
 
     def compose(self, composer: Composer, site: Site) -> None:
         """Write the ranks' operations. InputError when the work does not fit the site."""
@@ -48,9 +48,9 @@ class Work(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """Every host writes ``size_bytes`` to storage every ``every_ns`` (longer, if that is not done by then).
+    """Checkpoint traffic: every host writes ``size_bytes`` to storage every ``every_ns``, or later if still writing.
 
-    Beside the job and of another traffic class: the job does not wait for it.
+    It runs alongside the job in another traffic class; the job does not wait for it.
     """
 
     size_bytes: int
@@ -66,9 +66,10 @@ class Checkpoints:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Programs of ranks, and where each rank is. Those in ``background`` are of the second traffic class.
+    """Programs of ranks, and the place of each rank. Those in ``background`` are of the second traffic class.
 
-    Every rank begins its next iteration when it has done its last; a job has done what all but background ranks have.
+    Every rank begins its next iteration when its last has ended. A job's iteration is over when all ranks but
+    background ones have done it.
     """
 
     places: tuple[Place, ...]  # by rank

@@ -1,4 +1,4 @@
-"""Reads JSON of strangers: one value after the other, and nothing that JSON has not. PURE."""
+"""Strict reader of untrusted JSON: one value after the other, nothing beyond the JSON standard. PURE."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hpn.testbed.errors import InputError
 
 
 def json_values(text: str, where: str) -> list[object]:
-    """The values in ``text``, which comes from ``where``, one after the other. InputError with the line for the rest.
+    """Return the values in ``text``, which comes from ``where``. InputError with the line for anything else.
 
-    Refused too: NaN and infinity, a key twice in an object, numbers of thousands of digits, what is nested too deep.
+    It also refuses NaN and infinity, duplicate keys, numbers of thousands of digits, and too deep nesting.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
     found: list[object] = []
@@ -24,7 +24,7 @@ def json_values(text: str, where: str) -> list[object]:
             raise InputError(f"{where}:{error.lineno}: not JSON: {error.msg}") from None
         except RecursionError:
             raise InputError(f"{where}:{_line(text, at)}: what begins here is nested too deep") from None
-        except ValueError as error:  # of the hooks, and of numbers that int() will not read
+        except ValueError as error:  # from the hooks, and from numbers that int() refuses
             raise InputError(f"{where}:{_line(text, at)}: in what begins here: {error}") from None
         found.append(value)
         at = _skip(text, at)
@@ -32,7 +32,7 @@ def json_values(text: str, where: str) -> list[object]:
 
 
 def _skip(text: str, at: int) -> int:
-    """Where the next value begins."""
+    """Return the start of the next value."""
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
     return at

@@ -13,16 +13,16 @@ from hpn.traffic.collectives.places import Place
 from hpn.traffic.job.job import Site
 
 Pairs = list[tuple[int, int]]
-_REQUEST_BYTES = 64  # asks for what is to be pulled
+_REQUEST_BYTES = 64  # size of a pull request
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a pattern makes its pairs of."""
+    """Input of a message pattern."""
 
     places: Sequence[Place]
     rng: random.Random
-    fan_in: int | None  # of an incast: senders; all others unless given
+    fan_in: int | None  # of an incast: senders; default: all others
 
     @property
     def rails(self) -> list[list[int]]:
@@ -33,7 +33,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class MessagePattern:
-    """Who sends to whom, by rank: source and target. ``pulled``: the target asks before each message."""
+    """Sources and targets by rank. ``pulled``: the target sends a request before each message."""
 
     name: str
     summary: str  # for docs/drills.md
@@ -89,7 +89,7 @@ def _random(asked: Asked) -> Pairs:
 
 
 def _kv_pull(asked: Asked) -> Pairs:
-    """The first half of each rail has filled its caches, the other half decodes."""
+    """Return pairs from the first half of each rail, which has filled its caches, to the other, which decodes."""
     return [
         (rail[at % (len(rail) // 2)], target)
         for rail in asked.rails
@@ -116,15 +116,15 @@ MESSAGE_PATTERNS: Registry[MessagePattern] = Registry(
     ),
     of=MessagePattern,
 )
-"""Message patterns by the word in a drill file."""
+"""Message patterns, by their name in a drill file."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageWork:
-    """In an iteration every pair exchanges ``count`` messages of ``size_bytes``, posted at once.
+    """Exchange of ``count`` messages of ``size_bytes`` between every pair in each iteration, posted at once.
 
     An iteration takes at least ``every_ns``: with a pause before the next burst, if there is time left. Ranks that
-    exchange nothing with each other do not wait for each other.
+    exchange no messages do not wait for each other.
     """
 
     pattern: str

@@ -1,7 +1,7 @@
-"""Which GPUs of a fabric a job gets, and in which order they are its ranks. PURE.
+"""Placement of a job: which GPUs of a fabric it gets, in which rank order. PURE.
 
-Ranks count host by host, in a host rail by rail. The order of hosts is what a scheduler decides: how many segments a
-job is spread over, and how often neighbours are in different ones, is what the network above the ToRs has to carry.
+Ranks count host by host, in a host rail by rail. A scheduler decides the order of hosts. The number of segments of a
+job, and how often neighbours are in different ones, decide the load of the network above the ToRs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Segments = Sequence[Sequence[Node]]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A scheduler's way to order the hosts of a job, given by segment; the random source is the job's."""
+    """A scheduler's order of the hosts of a job, given by segment; the random source is the job's."""
 
     name: str
     summary: str  # for docs/drills.md
@@ -50,7 +50,7 @@ ORDERS: Registry[Order] = Registry(
     ),
     of=Order,
 )
-"""Orders of hosts by the word in a drill file."""
+"""Orders of hosts, by their name in a drill file."""
 
 
 def place(
@@ -62,11 +62,11 @@ def place(
     order: str = "contiguous",
     seed: int = 0,
 ) -> tuple[Place, ...]:
-    """The ranks' places on ``hosts`` active hosts (all unless given), with GPUs on the first ``rails`` of each.
+    """Return the ranks' places on ``hosts`` active hosts (default: all), with GPUs on the first ``rails`` of each.
 
-    ``segments``: spread over just so many, alike (a job of 296 hosts is in 3 segments of HPN and in 19 of DCN+); left
+    ``segments``: spread evenly over this many (a job of 296 hosts is in 3 segments of HPN and in 19 of DCN+). If left
     out, the order decides among all hosts, and 'contiguous' fills one segment after the other. InputError when the
-    fabric has not what is asked for.
+    fabric has too few hosts, segments or rails.
     """
     if order not in ORDERS:
         raise InputError(f"no order of hosts {order!r}; there are {', '.join(ORDERS)}")
@@ -81,7 +81,7 @@ def place(
 
 
 def place_of(fabric: Fabric, host: str, rail: int = 0) -> Place:
-    """The place on ``rail`` of a host by name. InputError when there is none."""
+    """Return the place on ``rail`` of a host by name. InputError when there is none."""
     node = fabric.node(host)
     if node not in fabric.hosts:
         hosts = ", ".join(each.name for each in fabric.hosts[:3])
@@ -91,7 +91,7 @@ def place_of(fabric: Fabric, host: str, rail: int = 0) -> Place:
 
 
 def _spread(segments: Segments, wanted: int, over: int | None) -> Segments:
-    """The hosts to choose from: all of them, or as many as are wanted of each of the first ``over`` segments."""
+    """Return the candidate hosts: all of them, or each share of the first ``over`` segments."""
     if over is None:
         return segments
     shares = [(wanted + over - 1 - at) // over for at in range(over)] if over > 0 else []
@@ -110,7 +110,7 @@ def _active(fabric: Fabric) -> Segments:
 
 
 def _all(fabric: Fabric) -> Segments:
-    """Hosts by segment, counted through all pods."""
+    """Return hosts by segment, counted through all pods."""
     found: dict[tuple[int, int], list[Node]] = {}
     for host in fabric.hosts:
         found.setdefault((host.pod, host.segment or 0), []).append(host)

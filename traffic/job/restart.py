@@ -1,4 +1,4 @@
-"""How a job that has died comes back: after a time, from its last checkpoint. PURE, no numpy."""
+"""Restart of a failed job: after a delay, from its last checkpoint. PURE, no numpy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """A job is started again ``after_ns``, from the last checkpoint: one after every so many iterations.
+    """Restart of a job after ``after_ns``, from the last checkpoint, which is made every ``checkpoint_every``
+    iterations.
 
-    ``after_ns`` stands for all that happens between a job's death and its first iteration: somebody notices, hosts are
-    found, processes start, the checkpoint is read. Writing a checkpoint costs the job no time. Hosts that nobody
-    reaches are replaced by up to ``spares`` of the fabric's spare hosts, over all of the job's lives.
+    ``after_ns`` covers everything between a job's failure and its first iteration: detection, allocation of hosts,
+    start of processes, reading the checkpoint. Writing a checkpoint costs the job no time. Unreachable hosts are
+    replaced by up to ``spares`` of the fabric's spare hosts, over all incarnations of the job.
     """
 
     after_ns: int
@@ -19,5 +20,5 @@ class RestartPolicy:
     spares: int = 0
 
     def kept(self, done: int) -> int:
-        """Of ``done`` iterations, how many the last checkpoint has; the others are done again."""
+        """Return how many of ``done`` iterations the last checkpoint contains; the others are repeated."""
         return done // self.checkpoint_every * self.checkpoint_every

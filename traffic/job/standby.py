@@ -1,8 +1,8 @@
-"""Which hosts of a dead job are replaced by spares: those that answer nobody. PURE, no numpy.
+"""Replacement of a failed job's unreachable hosts by spares. PURE, no numpy.
 
-What a scheduler does before it starts a job again (MegaScale, NSDI 2024, section 4: nodes that fail the tests between
-NICs are blocked, and as many healthy ones take their place): every NIC that the job uses, and the same of every spare
-host, is asked for an echo by NICs of other hosts on its rail. Nobody is told of faults.
+A scheduler does this before it restarts a job (MegaScale, NSDI 2024, section 4: nodes that fail the tests between NICs
+are blocked, and healthy ones take their place). NICs of other hosts on the same rail send an echo request to every NIC
+that the job uses, and to those of every spare host. Faults are not known to the scheduler.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from hpn.testbed.fabric.model import Fabric, Nic, Node
 
 ASKERS = 8
-"""Of each NIC, at most: LAGs and switches hash each pair of addresses anew, so one bad path is not all of them."""
+"""Most requests to each NIC: LAGs and switches hash each pair of addresses separately, so one bad path is not all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether ``asked`` answers ``asker``; two NICs of a rail."""
+    """Echo request from ``asker`` to ``asked``, two NICs of a rail."""
 
     asker: Nic
     asked: Nic
@@ -34,7 +34,7 @@ class Replaced:
 
 
 def questions(nics: Sequence[Nic]) -> tuple[Question, ...]:
-    """Who asks whom, of NICs in the order of their hosts: each is asked by the next ones on its rail."""
+    """Return the echo requests among NICs, ordered by host: the next NICs on its rail test each NIC."""
     found = []
     for rail in dict.fromkeys(nic.rail for nic in nics):
         there = [nic for nic in nics if nic.rail == rail]
@@ -45,7 +45,7 @@ def questions(nics: Sequence[Nic]) -> tuple[Question, ...]:
 
 
 def cut_off(asked: Iterable[Question], answered: Collection[Question]) -> tuple[str, ...]:
-    """Hosts with a NIC that answers nobody, in the order in which they were asked."""
+    """Return the hosts with a NIC that answered no request, in order of the requests."""
     silent = {each.asked.name: each.asked for each in asked}
     for each in answered:
         silent.pop(each.asked.name, None)
@@ -53,7 +53,7 @@ def cut_off(asked: Iterable[Question], answered: Collection[Question]) -> tuple[
 
 
 def replacements(fabric: Fabric, lost: Iterable[str], spares: Sequence[str]) -> Mapping[str, str]:
-    """The spare for each lost host: the first left of its segment, else of its pod, else any; while they last."""
+    """Return the spare for each lost host, while they last: the first left of its segment, else its pod, else any."""
     left, found = [fabric.node(name) for name in spares], dict[str, str]()
     for host in map(fabric.node, lost):
         if not left:

@@ -12,7 +12,7 @@ from hpn.traffic.job.job import Site
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A collective. ``ranks``: the root first, where there is one; None: all. ``request``: what a wait names it by."""
+    """A collective. ``ranks``: the root first, if any; None: all. ``request``: its identifier in a later wait."""
 
     kind: str
     size_bytes: int
@@ -23,14 +23,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The ranks of a call go on when it is over."""
+    """Wait of a call's ranks until it is over."""
 
     request: int
 
 
 @dataclass(frozen=True, slots=True)
 class SendCall:
-    """A rank sends to another, and goes on when that is acknowledged."""
+    """Message from one rank to another; the sender waits for its acknowledgement."""
 
     source: int
     target: int
@@ -39,7 +39,7 @@ class SendCall:
 
 @dataclass(frozen=True, slots=True)
 class ReceiveCall:
-    """A rank goes on when what was sent to it is there."""
+    """Wait of a rank for a message sent to it."""
 
     source: int
     target: int
@@ -50,20 +50,20 @@ Step = Call | Wait | SendCall | ReceiveCall
 
 @dataclass(frozen=True, slots=True)
 class TraceWork:
-    """The steps of a trace once an iteration; times and sizes are those of the network it was recorded on."""
+    """The steps of a trace once per iteration; times and sizes are those of the network it was recorded on."""
 
     steps: tuple[Step, ...]
     slices: int = 4
 
     def compose(self, composer: Composer, site: Site) -> None:
-        """Write the ranks' operations. InputError when the trace names ranks that the job has not."""
+        """Write the ranks' operations. InputError when the trace names ranks that the job does not have."""
         replay = _Replay(composer, site, self.slices)
         for step in self.steps:
             replay.write(step)
 
 
 class _Replay:
-    """The iteration while it is being written; ``_last`` of each rank is what its next step comes after."""
+    """Writer of an iteration; ``_last`` holds, by rank, the operations that its next step comes after."""
 
     def __init__(self, composer: Composer, site: Site, slices: int) -> None:
         self._composer, self._site, self._slices = composer, site, slices
@@ -71,7 +71,7 @@ class _Replay:
         self._open: dict[int, Mapping[int, int]] = {}  # calls that are waited for later
         self._group: dict[tuple[int, ...], Mapping[int, int]] = {}  # the last call of each group: one at a time
         self._sent: dict[tuple[int, int], list[int]] = {}  # by source and target: arrivals not yet received
-        self._clock: dict[int, int] = {}  # by rank: what it has paused since the iteration began
+        self._clock: dict[int, int] = {}  # by rank: total pause since the iteration began
 
     def write(self, step: Step) -> None:
         """Add a step to the programs of its ranks."""
@@ -109,7 +109,7 @@ class _Replay:
             self._open[call.request] = ended
 
     def _not_before(self, rank: int, at_ns: int | None) -> Sequence[int]:
-        """A pause until that time of the trace, counted from the begin of the iteration."""
+        """Return a pause until that time of the trace, counted from the beginning of the iteration."""
         ns = 0 if at_ns is None else self._site.scale.ns(at_ns) - self._clock.get(rank, 0)
         if ns <= 0 or rank not in self._last:
             return ()

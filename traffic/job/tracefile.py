@@ -1,10 +1,10 @@
-"""Reads a subset of PARAM's basic communication trace. PURE.
+"""Reader of a subset of PARAM's basic communication trace. PURE.
 
-The format is a JSON list that every rank goes through in order (facebookresearch/param, train/comms/pt, its trace
-replay): ``comms`` names a collective, ``in_msg_size`` and ``out_msg_size`` count elements of ``dtype``,
-``global_ranks`` (or ``pg_id`` of an ``init`` entry before) are its ranks, ``startTime_ns`` is when it was begun. A call
-that a later ``wait`` names by ``req`` goes on beside what follows; any other is waited for. ``send`` and ``recv`` have
-``src_rank`` and ``dst_rank``.
+The format is a JSON list that every rank processes in order (facebookresearch/param, train/comms/pt, its trace replay).
+``comms`` names a collective; ``in_msg_size`` and ``out_msg_size`` count elements of ``dtype``. ``global_ranks`` (or
+``pg_id`` of an earlier ``init`` entry) are its ranks; ``startTime_ns`` is its start. A call whose ``req`` appears in a
+later ``wait`` runs concurrently with the next entries; any other is waited for. ``send`` and ``recv`` have ``src_rank``
+and ``dst_rank``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SKIPPED = frozenset(("init", "barrier"))
 
 
 def read_trace(text: str, where: str) -> TraceWork:
-    """The trace in ``text``, which comes from ``where``. InputError with every entry that cannot be replayed."""
+    """Return the trace in ``text``, which comes from ``where``. InputError with every entry that cannot be replayed."""
     found = json_values(text, where)
     entries = found[0] if len(found) == 1 else None
     if not isinstance(entries, list) or not entries:
@@ -55,11 +55,11 @@ def read_trace(text: str, where: str) -> TraceWork:
 
 
 class _Unfit(Exception):
-    """An entry that cannot be replayed, and why."""
+    """An entry that cannot be replayed, with the reason."""
 
 
 class _Reader:
-    """Makes steps of entries, in order."""
+    """Converter of entries into steps, in order."""
 
     def __init__(self, entries: Sequence[object]) -> None:
         self._waited = {
@@ -71,7 +71,7 @@ class _Reader:
         self._first_ns: int | None = None
 
     def steps(self, entry: object) -> Iterator[Step]:
-        """The steps of one entry: one or none. _Unfit when it cannot be replayed."""
+        """Yield the steps of one entry: one or none. _Unfit when it cannot be replayed."""
         if not isinstance(entry, dict) or not isinstance(entry.get("comms"), str):
             raise _Unfit("it has no 'comms'; compute is told by 'startTime_ns' of what follows it")
         name = entry["comms"].lower()

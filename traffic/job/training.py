@@ -1,8 +1,8 @@
 """A training iteration: compute, and the communication of tensor, pipeline, expert and data parallelism. PURE.
 
 Ranks count tensor first, then data, then pipeline (Megatron's order: Narayanan et al., "Efficient large-scale language
-model training on GPU clusters using Megatron-LM", 2021). HPN's example, GPT-3 175B with TP 8, PP 8, DP 512, exchanges
-560 MB in a tensor group (inside a host), 6 MB between pipeline stages and 5.5 GB in a data group (section 2.1).
+model training on GPU clusters using Megatron-LM", 2021). HPN's example (section 2.1) is GPT-3 175B with TP 8, PP 8, DP
+512. It exchanges 560 MB in a tensor group (inside a host), 6 MB between pipeline stages and 5.5 GB in a data group.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hpn.traffic.collectives.registry import Collective, collective
 from hpn.traffic.job.job import Site
 
 _FORWARD = 1 / 3
-"""Of a micro-batch's compute; the backward pass is two matrix products for each of the forward pass."""
+"""Share of a micro-batch's compute; the backward pass is two matrix products for each of the forward pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Straggler:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """One iteration of all ranks: tensor x data x pipeline of them.
+    """One iteration of all ranks, of which there are tensor x data x pipeline.
 
-    ``compute_ns``: of a rank in the whole iteration. Bytes: ``tensor_bytes`` of the AllReduce after each forward and
-    backward pass of a micro-batch, ``expert_bytes`` of each of the two all-to-alls then (tokens to their experts and
-    back), ``pipeline_bytes`` from stage to stage for a micro-batch, ``data_bytes`` of the gradients' AllReduce.
-    ``overlap``: gradients go in ``buckets``, each as soon as the last backward pass has made it; without, all at once
-    when that is over. Pipeline schedule: one forward, one backward.
+    ``compute_ns``: of a rank in the complete iteration. ``tensor_bytes``: AllReduce after each forward and backward
+    pass of a micro-batch. ``expert_bytes``: each of the two all-to-alls after that (tokens to their experts and back).
+    ``pipeline_bytes``: from stage to stage for a micro-batch. ``data_bytes``: AllReduce of the gradients. ``overlap``:
+    gradients go in ``buckets``, each as soon as the last backward pass has produced it; otherwise all at once after
+    that pass. Pipeline schedule: one forward, one backward.
     """
 
     compute_ns: int
@@ -72,7 +72,7 @@ class _Task:
 
 
 class _Layout:
-    """The iteration while it is being written; ``_last`` of each rank is what its next pass comes after."""
+    """Writer of an iteration; ``_last`` holds, by rank, the operations that its next pass comes after."""
 
     def __init__(self, training: Training, composer: Composer, site: Site) -> None:
         self._training, self._composer, self._site = training, composer, site
@@ -97,7 +97,7 @@ class _Layout:
             self._reduce(ranks, made)
 
     def _compute(self, ranks: Sequence[int], task: _Task, part: int, parts: int) -> Mapping[int, int]:
-        """One part of a pass at each rank; the operations that end it. A rank's parts add up to its compute time."""
+        """Write one part of a pass at each rank; return the last operations. Parts add up to the compute time."""
         training = self._training
         whole_ns = self._site.scale.ns(training.compute_ns)
         forward_ns = round(_FORWARD * whole_ns)
@@ -117,7 +117,7 @@ class _Layout:
         return ends
 
     def _together(self, chosen: Collective, groups: Sequence[Sequence[int]], real_bytes: int, label: str) -> None:
-        """A collective for which the ranks' next steps wait."""
+        """Write a collective that the ranks' next steps wait for."""
         for group in groups:
             if real_bytes and len(group) > 1:
                 size, after = self._site.size(real_bytes), self._last
@@ -125,7 +125,7 @@ class _Layout:
                     self._last[rank] = (end,)
 
     def _pass_on(self, ranks: Sequence[int], stage: int, task: _Task) -> None:
-        """Send activations to the next stage, or gradients to the one before, while the next pass goes on."""
+        """Send activations to the next stage, or gradients to the one before, while the next pass runs."""
         training = self._training
         to = stage + 1 if task.forward else stage - 1
         if not 0 <= to < training.pipeline:
@@ -138,7 +138,7 @@ class _Layout:
             self._arrived[target, task] = ends[target]
 
     def _reduce(self, ranks: Sequence[int], made: Sequence[Mapping[int, int]]) -> None:
-        """Sum gradients, bucket by bucket in the order in which they were made."""
+        """Sum gradients, bucket by bucket in order of production."""
         training = self._training
         chosen = collective("all-reduce", training.algorithm)
         for group in _data_groups(training, ranks) if training.data > 1 else ():
@@ -163,7 +163,7 @@ def _share(total: int, part: int, parts: int) -> int:
 
 
 def _schedule(stages: int, micro_batches: int) -> Iterator[tuple[int, _Task]]:
-    """Passes by stage in an order in which each one's input is there: one forward, one backward (Megatron's 1F1B)."""
+    """Yield passes by stage in an order that respects their inputs: one forward, one backward (Megatron's 1F1B)."""
     due = [_passes(stages, stage, micro_batches) for stage in range(stages)]
     done: set[tuple[int, _Task]] = set()
     at = [0] * stages
@@ -180,7 +180,7 @@ def _schedule(stages: int, micro_batches: int) -> Iterator[tuple[int, _Task]]:
 
 
 def _passes(stages: int, stage: int, micro_batches: int) -> list[_Task]:
-    """What a stage does: as many forward passes as stages follow it, then backward and forward in turn."""
+    """Return the passes of a stage: as many forward as stages follow it, then backward and forward in turn."""
     ahead = min(stages - 1 - stage, micro_batches)
     order = [_Task(True, at) for at in range(ahead)]
     for at in range(micro_batches):
@@ -222,11 +222,11 @@ def _check(training: Training, places: Sequence[Place]) -> None:
 
 
 _Problem = tuple[str, tuple[str, ...]]
-"""What is wrong, and the keys of ``training`` that it is about."""
+"""Problem text, and the keys of ``training`` that it is about."""
 
 
 def _degrees(training: Training, places: Sequence[Place]) -> Iterator[_Problem]:
-    """What of the degrees of parallelism does not fit the job's ranks: the first mistake."""
+    """Yield the first mismatch between the degrees of parallelism and the job's ranks."""
     degrees = (training.tensor, training.data, training.pipeline, training.expert)
     if min(*degrees, training.micro_batches, training.buckets, training.compute_ns) < 1:
         yield "degrees of parallelism, micro-batches, buckets and compute are at least 1", ()
@@ -247,7 +247,7 @@ def _degrees(training: Training, places: Sequence[Place]) -> Iterator[_Problem]:
 
 
 def _sizes(training: Training) -> Iterator[_Problem]:
-    """Messages and buckets of nothing."""
+    """Yield the problems of empty messages and buckets."""
     if training.pipeline > 1 and training.pipeline_bytes < 1:
         yield "a pipeline needs pipeline_size of at least 1 B", ("pipeline_size", "pipeline")
     if training.data > 1 and training.data_bytes < training.buckets:

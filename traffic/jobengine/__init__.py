@@ -1,1 +1,1 @@
-"""Queue pairs on the wire: what a job's workers do with sockets, clocks and the pure machines."""
+"""Job engine: queue pairs on the wire. A job's workers connect sockets and clocks with the pure state machines."""

@@ -1,6 +1,6 @@
-"""What one worker carries: its queue pairs, its ranks, and whose turn it is. PURE: packets leave through a ``Wire``.
+"""Queue pairs and ranks of one worker, and the order in which they send. PURE: packets leave through a ``Wire``.
 
-Changes when something more follows from what arrives, from time that passes or from what a rank posts.
+Changes when the reaction to arrivals, to time, or to a rank's posts changes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from hpn.traffic.workers.messages import QpError
 
 
 class Carrier:
-    """Everything of a worker but its sockets and its clock, for one life of the job.
+    """Everything of a worker but its sockets and its clock, for one incarnation of the job.
 
-    ``completed`` is told of work requests that ended well, ``timed`` of spans of a rank, ``say`` of a queue
-    pair that died, came back, or is to take another path.
+    ``completed`` receives work requests that succeeded, ``timed`` the spans of a rank. ``say`` receives the failure,
+    the return, or a change of path of a queue pair.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class Carrier:
         }
         self._turns = deque(outlet for outlets in self._outlets.values() for outlet in outlets)
         self._stopped = False
-        self._ports: dict[int, int] = {}  # of connections of path control: 2 x flow for data, 2 x flow + 1 for ACKs
+        self._ports: dict[int, int] = {}  # of connections under path control: 2 x flow for data, 2 x flow + 1 for ACKs
         self._timers: list[tuple[int, int, Sender | Receiver]] = []  # heap; an entry may be too early, never too late
         self._armed: dict[int, int] = {}  # by identity: the earliest entry of each
         self._entries = 0
 
     @property
     def busy(self) -> bool:
-        """Something waits for its turn to be sent."""
+        """True while a queue pair waits for its turn to send."""
         return not self._stopped and any(outlet.busy for outlet in self._turns)
 
     def begin(self, now_ns: int) -> None:
@@ -75,12 +75,12 @@ class Carrier:
         self.ranks.start(now_ns)
 
     def stop(self) -> None:
-        """Post and send nothing more; what arrives is still taken and answered."""
+        """Post and send nothing more; arriving packets are still received and answered."""
         self._stopped = True
         self.ranks.stop()
 
     def abort(self, now_ns: int) -> int:
-        """The job is dead: its processes are gone and their queue pairs too; the last iteration that was begun."""
+        """End the job after a failure: its queue pairs are gone. Return the last iteration that was begun."""
         for sender in self.senders:
             self._outlet(sender).remove(sender)
             sender.close(now_ns)
@@ -92,11 +92,11 @@ class Carrier:
 
     @property
     def ports(self) -> Mapping[int, int]:
-        """What ``set_ports`` said so far."""
+        """Ports set by ``set_ports`` so far."""
         return self._ports
 
     def set_ports(self, ports: Mapping[int, int], now_ns: int) -> None:
-        """Queue pairs leave by other ports of their NICs: 2 x flow for data, 2 x flow + 1 for acknowledgements."""
+        """Send queue pairs by other ports of their NICs: 2 x flow for data, 2 x flow + 1 for acknowledgements."""
         moving = {at // 2 for at, port in ports.items() if at % 2 == 0 and self._ports.get(at, 0) != port}
         senders = [sender for sender in self.senders if sender.pair.flow.id in moving] if moving else []
         waiting = [sender for sender in senders if self._outlet(sender).remove(sender)]
@@ -105,7 +105,7 @@ class Carrier:
             self._outlet(sender).add(sender, now_ns)
 
     def on_data(self, qpn: int, arriving: Arriving, now_ns: int) -> bool:
-        """Consecutive packets for a responder; False when there is none with that number."""
+        """Handle consecutive packets for a responder; return False if there is none with that number."""
         receiver = self.receiver_of.get(qpn)
         if receiver is None:
             return False
@@ -120,38 +120,38 @@ class Carrier:
         return True
 
     def on_ack(self, qpn: int, psn24: int, now_ns: int, becn: bool = False) -> None:
-        """An acknowledgement for a requester here; ``becn``: of what came with congestion marks."""
+        """Handle an acknowledgement for a local requester; ``becn``: the packets carried congestion marks."""
         sender = self._by_qpn.get(qpn)
         if sender is not None:
             self._ended(sender, sender.on_ack(psn24, now_ns, becn), now_ns)
 
     def on_nak(self, qpn: int, psn24: int, now_ns: int) -> None:
-        """A NAK: ``psn24`` is missing."""
+        """Handle a NAK: ``psn24`` is missing."""
         self._heard(qpn, lambda sender: sender.on_nak(psn24, now_ns), now_ns)
 
     def on_refused(self, qpn: int, why: Status, now_ns: int) -> None:
-        """A NAK: the request makes no sense, or is not allowed."""
+        """Handle a NAK without retry: the request is invalid, or not allowed."""
         self._heard(qpn, lambda sender: sender.on_refused(why, now_ns), now_ns)
 
     def on_cnp(self, qpn: int, now_ns: int) -> None:
-        """A congestion notification for a requester here."""
+        """Handle a congestion notification for a local requester."""
         sender = self._by_qpn.get(qpn)
         if sender is not None:
             sender.on_cnp(now_ns)
             self._arm(sender)
 
     def on_note(self, qpn: int, immediate: int, now_ns: int) -> bool:
-        """A note of a failed queue pair's recovery; False when it is for nobody here."""
+        """Handle a note of a failed queue pair's recovery; return False if it matches no local queue pair."""
         return self._recoveries.on_note(qpn, immediate, now_ns)
 
     def tick(self, now_ns: int, until_ns: int) -> None:
-        """Let time pass, then send what keeps the wires busy until ``until_ns``."""
+        """Advance time, then send enough to keep the wires busy until ``until_ns``."""
         self._fire(now_ns)
         self.ranks.on_timer(now_ns)
         if self._stopped:
             return
         self._recoveries.tick(now_ns)
-        # Nobody is always the first to send in a tick: the first finds the shortest queue, and is marked the least.
+        # Rotate, so that no outlet is always first: the first finds the shortest queue and is marked least.
         self._turns.rotate(-1)
         for outlet in self._turns:
             if outlet.idle:
@@ -162,12 +162,12 @@ class Carrier:
                 self._arm(sender)
 
     def next_ns(self) -> int | None:
-        """When ``tick`` is due although nothing arrives and nothing waits; None: never. May be too early."""
+        """Return when ``tick`` is due if nothing arrives and nothing waits; None: never. May be too early."""
         timer_ns = self._timers[0][0] if self._timers else None
         return earlier(earlier(timer_ns, self.ranks.deadline_ns()), self._recoveries.next_ns())
 
     def _leave(self, number: int, rank: int, post: Post, now_ns: int) -> int:
-        """Post a message of a rank to the connection it belongs to."""
+        """Post a message of a rank to its connection."""
         hand = partial(self._post, self._connections[rank, post.peer, post.rail, False])
         if self._granting is None:
             return hand(number, post.tag, post.size_bytes, post.words, now_ns, 0)
@@ -177,9 +177,9 @@ class Carrier:
     def _post(
         self, to: Connection, number: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int
     ) -> int:
-        """So much of a message, from byte ``start`` on; how many work requests it is."""
+        """Post that part of a message, from byte ``start`` on; return the number of work requests."""
         if not to.usable:
-            return 1  # the job is dead or dying; it is never acknowledged
+            return 1  # the job is down or failing; it is never acknowledged
         used = to.post(number, tag, size_bytes, words, now_ns, start)
         for sender in used:
             if sender.sendable:
@@ -187,7 +187,7 @@ class Carrier:
         return len(used)
 
     def _admits(self, setup: JobSetup) -> Granting | None:
-        """Clear-to-sends, where the job's receivers admit what comes."""
+        """Return the clear-to-send logic, if the job's receivers use admission control."""
         if setup.control.admission(setup.scale, setup.transport.path_mtu) is None:
             return None
         grants = {
@@ -198,7 +198,7 @@ class Carrier:
         return Granting(setup, grants)
 
     def _written(self, pair: QueuePair, written: Written, now_ns: int) -> None:
-        """Packets are in memory here: of a message, or a grant."""
+        """Handle packets that were written to memory here: part of a message, or a grant."""
         tag, offset = written.address >> TAG_SHIFT, written.address & ((1 << TAG_SHIFT) - 1)
         if pair.grants and self._granting is not None:
             self._granting.granted((pair.target, pair.source), tag, written.words, now_ns)
@@ -213,7 +213,7 @@ class Carrier:
             self._ended(sender, hear(sender), now_ns)
 
     def _ended(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
-        """Work requests ended; more may be sent now."""
+        """Handle work requests that ended; more may be sent now."""
         for part, completion in done:
             if completion.status is Status.SUCCESS:
                 granting = self._granting
@@ -231,7 +231,7 @@ class Carrier:
         self._arm(sender)
 
     def _gave_up(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
-        """A queue pair is dead: the others of its connection take over, or the job dies."""
+        """Handle a failed queue pair: the others of its connection take over, or the job fails."""
         pair = sender.pair
         connection = self._connections[key(pair)]
         if connection.usable and done[0][1].status is Status.RETRY_EXCEEDED:
@@ -246,7 +246,7 @@ class Carrier:
             self._say(QpError(pair.flow.id, now_ns, sender.requester.progress(), left))
 
     def _restore(self, pair: QueuePair, responder: bool) -> None:
-        """A failed queue pair's end begins anew, with its number and without its past."""
+        """Reset a failed queue pair's end: same number, new state."""
         if responder:
             receiver = receiving_end(self._setup, pair)
             self.receivers.append(receiver)
@@ -276,7 +276,7 @@ class Carrier:
         self._arm(receiver)
 
     def _arm(self, end: Sender | Receiver) -> None:
-        """See to it that it is looked at when it is due; it may be looked at for nothing, as deadlines move back."""
+        """Arm the timer of this end. It may fire for nothing, as deadlines move back."""
         due_ns = end.deadline_ns()
         if due_ns is None:
             return

@@ -1,7 +1,7 @@
-"""Ways to choose the queue pair of a connection that a message goes to. PURE, without numpy.
+"""Algorithms for choosing the queue pair of a connection that carries a message. PURE, without numpy.
 
-HPN's library sends each message by the queue pair with the fewest bytes outstanding (paper section 6.2); NCCL goes
-round its queue pairs.
+HPN's library sends each message by the queue pair with the fewest bytes outstanding (paper section 6.2); NCCL uses its
+queue pairs in turn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpn.testbed.entries import Registry
 
 @dataclass(frozen=True, slots=True)
 class MessageChoice:
-    """How a connection's messages come to its queue pairs: given bytes outstanding on each and messages so far."""
+    """Algorithm that picks a queue pair for a message, from the bytes outstanding on each and the messages so far."""
 
     name: str
     summary: str

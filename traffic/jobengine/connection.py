@@ -1,11 +1,12 @@
-"""A connection between two ranks: its queue pairs, and which of them a message goes to. PURE.
+"""A connection between two ranks: its queue pairs, and the choice of one for each message. PURE.
 
-HPN's library sends each message by the queue pair with the fewest bytes outstanding (paper section 6.2); NCCL goes
-round its queue pairs, or cuts every message in equal parts over all of them (NCCL_IB_SPLIT_DATA_ON_QPS).
+HPN's library sends each message by the queue pair with the fewest bytes outstanding (paper section 6.2). NCCL uses its
+queue pairs in turn, or splits every message evenly over all of them (NCCL_IB_SPLIT_DATA_ON_QPS).
 
-Port failover (NCCL_IB_RESILIENCY_PORT_FAILOVER, NCCL 2.30, off by default): the queue pairs that are left take over
-what a dead one had. NCCL asks the receiver first what has arrived; here all that was not acknowledged is posted again,
-and the receiver takes each byte once. How a dead one returns is in ``traffic.transport.port_recovery``.
+Port failover (NCCL_IB_RESILIENCY_PORT_FAILOVER, NCCL 2.30, off by default): the remaining queue pairs take over the
+work of a failed one. NCCL first asks the receiver which data has arrived. Here everything unacknowledged is posted
+again, and the receiver takes each byte once. The return of a failed queue pair is in
+``traffic.transport.port_recovery``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.work import WorkRequest
 
 TAG_SHIFT = 32
-"""A message lies at its tag in the receiver's memory: address = tag << 32 | offset."""
+"""Address layout: a message's address in the receiver's memory is tag << 32 | offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Slice:
 
 
 def slices(size_bytes: int, queue_pairs: int, path_mtu: int) -> list[Slice]:
-    """A message in equal parts of whole packets, one for each queue pair; the last ones may be shorter or missing."""
+    """Return a message in equal parts of complete packets, one per queue pair; the last may be shorter or missing."""
     packets = -(-size_bytes // path_mtu)
     each = -(-packets // queue_pairs) * path_mtu
     starts = range(0, size_bytes, each)
@@ -55,26 +56,26 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """It has a queue pair that can be posted to and, without failover, all of them."""
+        """True if it has a usable queue pair; without failover, if all of them are usable."""
         return bool(self._live()) if self._failover else len(self._live()) == len(self.senders)
 
     def take_over(self, part: Part, request: WorkRequest, now_ns: int) -> Sender:
-        """Post what another of its queue pairs could not bring to an end; the queue pair that does it now."""
+        """Post work that another of its queue pairs could not finish; return the queue pair that takes it over."""
         sender = min(self._live(), key=lambda each: each.requester.outstanding_bytes)
         sender.post(part, request.size_bytes, request.address, request.immediate, now_ns)
         return sender
 
     def restore(self, dead: Sender, anew: Sender) -> None:
-        """A queue pair has come back: it has its old place."""
+        """Put a recovered queue pair in its old place."""
         self.senders = tuple(anew if each is dead else each for each in self.senders)
 
     def _live(self) -> list[Sender]:
         return [sender for sender in self.senders if sender.requester.state is QpState.READY]
 
     def post(self, post: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int) -> list[Sender]:
-        """Hand a message, or that much of it from byte ``start`` on, to queue pairs; those that have work by it.
+        """Post a message, or that much of it from byte ``start`` on, to queue pairs; return those that got work.
 
-        ``start`` is at the begin of a packet, and ``words`` are those from there on. ValueError when it is not
+        ``start`` is at the beginning of a packet, and ``words`` are those from there on. ValueError when it is not
         ``usable``.
         """
         used, live = [], self._live()
@@ -99,12 +100,12 @@ Key = tuple[int, int, int | None, bool]
 
 
 def key(pair: QueuePair) -> Key:
-    """Of its connection: source, target, rail of the NIC that it leaves by, and whether grants go by it."""
+    """Return the key of its connection: source, target, rail of the sending NIC, and True if it carries grants."""
     return pair.source, pair.target, pair.rail, pair.grants
 
 
 def connections(setup: JobSetup, senders: Sequence[Sender]) -> Mapping[Key, Connection]:
-    """All of a worker."""
+    """Return all connections of a worker."""
     of: dict[Key, list[Sender]] = {}
     for sender in senders:
         of.setdefault(key(sender.pair), []).append(sender)

@@ -1,4 +1,4 @@
-"""What a worker's NICs counted, by the names of ``rdma statistic show``. PURE."""
+"""Counters of a worker's NICs, named as in ``rdma statistic show``. PURE."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hpn.traffic.jobengine.setup import NicCounters
 
 
 def nic_counters(senders: Iterable[Sender], receivers: Iterable[Receiver]) -> tuple[NicCounters, ...]:
-    """The counters of each NIC, by name of NIC: sums over its queue pairs, of the ends that are here.
+    """Return the counters of each NIC, by name of NIC: sums over its local queue pair ends.
 
-    Names as mlx5 and the rxe driver have them (Linux, drivers/infiniband/hw/mlx5/counters.c); ``np_`` are the
-    notification point's of DCQCN, ``rp_`` the reaction point's.
+    Names as in mlx5 and the rxe driver (Linux, drivers/infiniband/hw/mlx5/counters.c). ``np_`` counters belong to
+    DCQCN's notification point, ``rp_`` to its reaction point.
     """
     found: dict[str, Counter[str]] = {}
     for sender in senders:

@@ -1,6 +1,6 @@
-"""The NICs of a worker: raw sockets to send by, UDP sockets to receive by, and the paths of its queue pairs.
+"""NICs of a worker: raw sockets for sending, UDP sockets for receiving, and the paths of its queue pairs.
 
-Changes when packets of a job get to the kernel, or come from it, in another way.
+Changes when the packet I/O of a job changes.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ NO_ROOM = "no room to send"
 _BATCH = 1024
 _ROOM = 2048
 _FEW_NICS = 16
-"""Up to so many are asked at every tick; of more those that have something, which takes another system call."""
+"""Up to this many NICs all are polled at every tick; above, only the ready ones, at the cost of one system call."""
 _ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
 _CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
 
 
 class Device:
-    """All NICs of a worker; ``traffic.jobengine.outward.Wire``. OSError when a socket cannot be had."""
+    """NICs of a worker; implements ``traffic.jobengine.outward.Wire``. OSError when a socket is not available."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Device:
         ack_every: int,
         ring: Ring | None = None,
     ) -> None:
-        """With a ``ring`` one system call serves all NICs."""
+        """Open all NICs; with a ``ring`` one system call serves all of them."""
         self.socket_errors: Counter[str] = Counter()
         self.packets = self.damaged = self.foreign = 0
         self._ack_every = ack_every
@@ -68,30 +68,30 @@ class Device:
         self._all_at_once: RingReceiver | None = None
         if ring is not None and len(nics) <= _FEW_NICS:
             self._all_at_once = RingReceiver(ring, self._batch, list(self._receivers), self.socket_errors)
-        self._data_paths: dict[int, list[int]] = {}  # by flow; of those opened, ``_used`` takes the first few
+        self._data_paths: dict[int, list[int]] = {}  # by flow; the first ``_used`` of them are in use
         self._used: dict[int, int] = {}
-        self._turns: Counter[int] = Counter()  # by flow: packets of those that take several paths
+        self._turns: Counter[int] = Counter()  # by flow: packets of flows that use several paths
         self._ack_paths: dict[int, int] = {}
-        self._sports: dict[tuple[int, bool], tuple[int, ...]] = {}  # by flow, of data and of replies: moved to
+        self._sports: dict[tuple[int, bool], tuple[int, ...]] = {}  # by flow, data or reply: ports moved to
         self._ends: dict[tuple[int, bool], tuple[str, str]] = {}  # likewise: the NICs that the path was opened for
         self._life = 0
 
     def open_sender(self, pair: QueuePair) -> None:
-        """Get ready to send a queue pair's data."""
+        """Prepare to send a queue pair's data."""
         f = pair.flow
         self._ends[f.id, False] = (f.src_nic, f.dst_nic)
         self._data_paths[f.id] = []
         self._lead(pair, (f.sport,))
 
     def open_receiver(self, pair: QueuePair) -> None:
-        """Get ready to send a queue pair's acknowledgements."""
+        """Prepare to send a queue pair's acknowledgements."""
         f = pair.flow
         self._ends[f.id, True] = (f.src_nic, f.dst_nic)
         envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id, self._life), _tos(pair))
         self._ack_paths[f.id] = self._outgoing.open_path(self._fd(f.dst_nic), envelope)
 
     def sends(self, flow: int, *, ack: bool) -> bool:
-        """Whether a queue pair's data, or its acknowledgements, leave from here."""
+        """Return True if a queue pair's data, or its acknowledgements, leave from here."""
         return flow in (self._ack_paths if ack else self._data_paths)
 
     def move(self, pair: QueuePair, sport: int, ack: bool) -> None:
@@ -121,7 +121,7 @@ class Device:
         self._used[f.id] = len(sports)
 
     def renew(self, senders: Iterable[QueuePair], receivers: Iterable[QueuePair], life: int) -> None:
-        """Send to the queue pairs of another life of the job; from the same source ports between the same NICs."""
+        """Send to the queue pairs of a new incarnation of the job; source ports stay the same between the same NICs."""
         self._life = life
         for pair in senders:
             if self._is_open(pair, ack=False):
@@ -136,7 +136,7 @@ class Device:
                 self.open_receiver(pair)
 
     def _is_open(self, pair: QueuePair, ack: bool) -> bool:
-        """Its path is there; one between other NICs is forgotten, and where it had moved to."""
+        """Return True if its path is open. A path between other NICs is dropped, with its moves."""
         key = (pair.flow.id, ack)
         same = self._ends.get(key) == (pair.flow.src_nic, pair.flow.dst_nic)
         if not same:
@@ -166,7 +166,7 @@ class Device:
         return self._reply(receiver, reply.psn, SYNDROME_ACK, becn=receiver.echo())
 
     def invalid(self, receiver: Receiver, psn: int) -> int:
-        """Send a NAK that says that a request makes no sense."""
+        """Send a NAK for an invalid request."""
         return self._reply(receiver, psn, SYNDROME_NAK_INVALID)
 
     def notify(self, receiver: Receiver) -> int:
@@ -176,22 +176,22 @@ class Device:
         return _CNP_WIRE_BYTES
 
     def flush(self) -> None:
-        """Hand everything to the kernel; what it refuses is lost, what it has no room for stays and goes first."""
+        """Hand all packets to the kernel. Refused packets are lost; those without room stay and go first."""
         self._outgoing.send()
 
     @property
     def holds(self) -> bool:
-        """The kernel had no room for packets; ``flush`` tries again."""
+        """True if the kernel had no room for packets; ``flush`` tries again."""
         return self._outgoing.room < _ROOM
 
     def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
-        """Send a note of a failed queue pair's recovery by the path that it has."""
+        """Send a note of a failed queue pair's recovery by its present path."""
         path = self._data_paths[pair.flow.id][0] if to_responder else self._ack_paths[pair.flow.id]
         if self._has_room(1):
             self._outgoing.add_note(path, recovery_qpns(pair.flow.id)[to_responder], immediate)
 
     def arrivals(self) -> Iterator[Arrivals]:
-        """What has arrived at any NIC, batch by batch."""
+        """Yield everything that has arrived at any NIC, batch by batch."""
         if self._all_at_once is None:
             yield from self._one_by_one()
             return
@@ -216,15 +216,15 @@ class Device:
         yield from self._take()
 
     def fileno(self) -> int:
-        """Readable when something has arrived at any NIC."""
+        """Return a descriptor that is readable when something has arrived at any NIC."""
         return self._poll.fileno()
 
     def drops(self) -> int:
-        """Datagrams lost because this worker did not read in time."""
+        """Return the number of datagrams lost because this worker did not read in time."""
         return sum(drops(sock) for sock, _ in self._receivers.values())
 
     def refused(self) -> Counter[str]:
-        """Packets the kernel refused to send, by errno name: lost, as on a link that is gone."""
+        """Return the packets that the kernel refused to send, by errno name: lost, as on a failed link."""
         return sum(self._outgoing.refused.values(), Counter())
 
     def close(self) -> None:
@@ -255,7 +255,7 @@ class Device:
         return _ACK_WIRE_BYTES
 
     def _has_room(self, packets: int) -> bool:
-        """Whether more may be added. Where the kernel takes nothing, ``packets`` are lost: who waits for it, spins."""
+        """Return True if more may be added. If the kernel takes nothing, ``packets`` are lost: waiting would spin."""
         if not self._outgoing.room:
             self.flush()
         if self._outgoing.room:
@@ -265,12 +265,12 @@ class Device:
 
 
 def _tos(pair: QueuePair) -> int:
-    """Of all packets of a queue pair; switches may mark them."""
+    """Return the TOS byte of all packets of a queue pair; switches may mark them."""
     return pair.dscp << DSCP_SHIFT | ECT_0
 
 
 def _part(run: Run, start: int, stop: int) -> Run:
-    """Its packets from ``start`` to before ``stop``."""
+    """Return the packets of a run from ``start`` to before ``stop``."""
     if stop - start == run.count:
         return run
     last = run.ack_last and stop == run.count

@@ -1,7 +1,7 @@
-"""A port of a NIC as its sender sees it: when the wire is free, and which queue pair's turn it is. PURE.
+"""Send scheduler of a NIC port: it tracks when the wire is free, and serves queue pairs in turn. PURE.
 
-An adapter never hands its port more than it can carry; what sends through a shaped interface has to hold back itself,
-or the interface's queue drops what no adapter would have sent. Queue pairs take turns; each keeps to the rate that its
+An adapter never hands its port more than it can carry. A sender through a shaped interface has to pace itself, or the
+interface's queue drops packets that no adapter would have sent. Queue pairs take turns; each keeps to the rate that its
 congestion control allows.
 """
 
@@ -15,13 +15,13 @@ from hpn.traffic.flows.framing import BTH_BYTES, ETHERNET_BYTES, ICRC_BYTES, IMM
 from hpn.traffic.transport.requester import Run
 
 CATCH_UP_NS = 10_000_000
-"""How much of the wire's time a late worker makes up for: half a port's default queue, so catching up loses nothing."""
+"""Longest lateness of a worker that it makes up for: half a port's default queue, so that catching up loses nothing."""
 
 _OVERHEAD = ETHERNET_BYTES + IP_UDP_BYTES + BTH_BYTES + ICRC_BYTES
 
 
 def run_bytes(run: Run, path_mtu: int) -> int:
-    """A run of packets as a port's rate limit counts it: from Ethernet header to ICRC, without pad."""
+    """Return the bytes of a run as a port's rate limit counts them: from Ethernet header to ICRC, without pad."""
     left = run.request.size_bytes - run.first * path_mtu
     payload = min(left, run.count * path_mtu)
     with_address = RETH_BYTES if run.first == 0 else 0
@@ -33,25 +33,25 @@ class Waiting(Protocol):
     """A queue pair that has something to send."""
 
     next_ns: int
-    """Its own pacing: not before."""
+    """Earliest time of its next packet, from its own pacing."""
 
     @property
     def rate_bps(self) -> float:
-        """What its congestion control allows, on the wire."""
+        """Rate that its congestion control allows, on the wire."""
 
     @property
     def sendable(self) -> bool:
-        """Something may be sent now."""
+        """True if a packet may be sent now."""
 
     def take(self, most_packets: int, now_ns: int) -> list[Run]:
-        """The next packets."""
+        """Return the next packets."""
 
 
 S = TypeVar("S", bound=Waiting)
 
 
 class Outlet(Generic[S]):
-    """One port of a NIC. ``rate_bps``: what it carries, Ethernet headers included."""
+    """One port of a NIC. ``rate_bps``: its rate, Ethernet headers included."""
 
     def __init__(self, rate_bps: int, path_mtu: int) -> None:
         self._ns_per_byte = 8e9 / rate_bps
@@ -64,23 +64,23 @@ class Outlet(Generic[S]):
 
     @property
     def busy(self) -> bool:
-        """A queue pair waits for its turn."""
+        """True while a queue pair waits for its turn."""
         return bool(self._waiting)
 
     @property
     def idle(self) -> bool:
-        """Nobody waits, and nobody did at the last ``serve``: another one would change nothing."""
+        """True if no queue pair waits, and none did at the last ``serve``: another call would change nothing."""
         return self._was_idle and not self._waiting
 
     def add(self, sender: S, now_ns: int) -> None:
-        """``sender`` has something to send; does nothing when it waits already."""
+        """Queue ``sender``, which has something to send; no-op if it waits already."""
         if id(sender) not in self._members:
             self._members.add(id(sender))
             self._waiting.append(sender)
             sender.next_ns = max(sender.next_ns, now_ns)
 
     def remove(self, sender: S) -> bool:
-        """It leaves by another port from now on; whether it waited here."""
+        """Remove a sender that moves to another port; return True if it waited here."""
         if id(sender) not in self._members:
             return False
         self._members.discard(id(sender))
@@ -88,16 +88,16 @@ class Outlet(Generic[S]):
         return True
 
     def charge(self, wire_bytes: int, now_ns: int) -> None:
-        """Something else leaves by this port at once: acknowledgements, which do not wait behind data."""
+        """Account for packets that leave at once by this port: acknowledgements, which do not wait behind data."""
         self._begin(now_ns)
         self._free_ns += wire_bytes * self._ns_per_byte
 
     def serve(self, now_ns: int, until_ns: int) -> Iterator[tuple[S, list[Run]]]:
-        """What is sent now so that the wire is busy until ``until_ns``, each queue pair in its turn."""
+        """Yield the packets to send now to keep the wire busy until ``until_ns``, each queue pair in turn."""
         self._begin(now_ns)
-        # Nobody saves up what others took of the wire: only what the worker was late by, and a tick, is made up for.
+        # A sender cannot save up time that others used: only the worker's lateness, and a tick, is made up for.
         since_ns = now_ns - max(until_ns - now_ns, round(now_ns - self._free_ns))
-        # The same for all, or who comes first had most; what is left over is had by another each time.
+        # Equal shares, or the first would get most; the remainder goes to another sender each time.
         quantum = max(1, int(self._room(until_ns) // max(len(self._waiting), 1)))
         passed = 0
         while self._waiting and self._free_ns < until_ns and passed < len(self._waiting):
@@ -114,16 +114,16 @@ class Outlet(Generic[S]):
         self._was_idle = not self._waiting
 
     def _begin(self, now_ns: int) -> None:
-        """What the wire has not carried until now is lost, but for what a late worker makes up for."""
+        """Drop unused wire time up to now, except for what a late worker makes up for."""
         most_late_ns = 0 if self._was_idle else CATCH_UP_NS
         self._free_ns = max(self._free_ns, now_ns - most_late_ns)
 
     def _room(self, until_ns: int) -> float:
-        """Packets that the wire has the time for before ``until_ns``; the last of them in part."""
+        """Return how many packets fit on the wire before ``until_ns``, the last of them in part."""
         return -(-(until_ns - self._free_ns) // (self._packet_bytes * self._ns_per_byte))
 
     def _turn(self, sender: S, quantum: int, now_ns: int, until_ns: int) -> list[Run]:
-        """Its share, as far as its own rate and the wire allow."""
+        """Take a sender's share, as far as its own rate and the wire allow."""
         gap_ns = self._packet_bytes * 8e9 / max(sender.rate_bps, 1.0)
         own = -(-(until_ns - sender.next_ns) // gap_ns)
         runs = sender.take(int(min(own, quantum, self._room(until_ns))), now_ns) if own > 0 else []

@@ -34,17 +34,17 @@ from hpn.traffic.workers.messages import Begin, Message, NicSpec, Progress, QpEr
 from hpn.traffic.workers.pool import WorkerPool
 
 _LEAD_NS = 50_000_000
-"""From telling the workers that a job begins to its beginning; twice as long before they are told to get ready."""
+"""Time from the Begin message to the begin of a job; the workers get ready twice as long before."""
 _ANSWER_S = 5.0
-"""How long workers may take to answer."""
+"""Longest time that workers may take to answer."""
 
 
 class JobEngine(WorkerPool):
-    """A job between NICs whose hosts' namespaces are given; records go to ``out``. Use: start, begin, ..., finish.
+    """A job between NICs in the given host namespaces; records go to ``out``. Call start, begin, ..., finish.
 
-    ``port_rate_bps``: of each NIC, by port. A host's NICs are one worker's, so that what its GPUs hand over inside
-    the host leaves no process. When a queue pair dies, the job does: all workers are told, and told again when it is
-    to live once more.
+    ``port_rate_bps``: for each NIC, by port. All NICs of a host belong to one worker, so that transfers between its
+    GPUs stay inside one process. When a queue pair fails, so does the job: all workers get Abort, and Restart when it
+    is to run again.
     """
 
     MODULE = "hpn.traffic.jobengine.worker"
@@ -66,10 +66,10 @@ class JobEngine(WorkerPool):
         progress: Callable[[Progress], None] | None = None,
         leaves: Callable[[Leaves], None] | None = None,
     ) -> None:
-        """``flows`` are the plan's with their chosen source ports, in its order.
+        """Create the engine; ``flows`` are the plan's with their chosen source ports, in its order.
 
-        ``spares``: addresses of NICs that ranks may move to, by name; ``scheduler`` says after a death whether they do;
-        ``leaves`` gives a queue pair another path when it is to leave the one it has.
+        ``spares``: addresses of NICs that ranks may move to, by name. ``scheduler`` decides after a failure whether
+        they move. ``leaves`` assigns a new path to a queue pair that is to leave its path.
         """
         self._spares = spares or {}
         used = (nic for flow in flows for nic in (flow.src_nic, flow.dst_nic))
@@ -85,7 +85,7 @@ class JobEngine(WorkerPool):
         self._return: asyncio.Task[None] | None = None
 
     def ports(self, ports: Mapping[int, int]) -> None:
-        """Say through which port of its NIC each queue pair leaves now: 2 x flow for data, 2 x flow + 1 for ACKs."""
+        """Set the NIC port of each queue pair's packets: 2 x flow for data, 2 x flow + 1 for ACKs."""
         told: dict[int, dict[int, int]] = {}
         for connection, port in ports.items():
             flow = self._flows[connection // 2]
@@ -95,7 +95,7 @@ class JobEngine(WorkerPool):
             self._workers[worker].send(Ports(of_it))
 
     def spray(self, sports: Mapping[int, tuple[int, ...]]) -> None:
-        """Have queue pairs, by flow, send their data packets from these source ports in turn."""
+        """Send the data packets of queue pairs, by flow, from these source ports in turn."""
         told: dict[int, dict[int, tuple[int, ...]]] = {}
         for flow, ports in sports.items():
             told.setdefault(self._place[self._flows[flow].src_nic], {})[flow] = ports
@@ -103,7 +103,8 @@ class JobEngine(WorkerPool):
             self._workers[worker].send(Spray(of_it))
 
     async def finish(self, quiet_s: float = 0.1, limit_s: float = 2.0, timeout_s: float = 30.0) -> JobReport:
-        """Stop, receive until nothing has come for ``quiet_s``, write all, end the workers. MachineError on failure."""
+        """Stop sending, receive until ``quiet_s`` without packets, write all records, end the workers. MachineError on
+        failure."""
         self._stay_dead()
         reports = await self._reports(JobWorkerReport, quiet_s, limit_s, timeout_s)
         return JobReport(
@@ -114,7 +115,7 @@ class JobEngine(WorkerPool):
         )
 
     async def close(self) -> None:
-        """End every worker that is still there, whatever it is doing. Does nothing the second time."""
+        """End every remaining worker, whatever it is doing. The second call is a no-op."""
         self._stay_dead()
         await super().close()
 
@@ -125,7 +126,7 @@ class JobEngine(WorkerPool):
         return (*super()._nics(worker), *spares)
 
     def _part(self, worker: int, nics: Sequence[str]) -> Part:
-        """What is a worker's, when ranks are at these NICs and queue pairs where the flows are."""
+        """Return a worker's part, with ranks at these NICs and queue pairs at the current flows."""
         plan = self._plan
         pairs = [replace(pair, flow=flow) for flow, pair in zip(self._flows.values(), plan.queue_pairs, strict=True)]
         return Part(
@@ -190,7 +191,7 @@ class JobEngine(WorkerPool):
                 self._return = in_background(self._come_back(self._plan.restart))
 
     async def _come_back(self, policy: RestartPolicy) -> None:
-        """Let the job live again when its time has come; what fails is the engine's failure."""
+        """Restart the job after the configured time; any error here becomes the engine's failure."""
         try:
             aborted = await self._all(Aborted, _ANSWER_S)
             life = Life(len(self.deaths), max(answer.iteration for answer in aborted) + 1)
@@ -210,7 +211,7 @@ class JobEngine(WorkerPool):
         self._news(at_ns, "restarted", {"iteration": life.iteration})
 
     async def _move_to_spares(self, scheduler: Scheduler, life: Life) -> bool:
-        """Have the workers make new queue pairs and ranks on other hosts, where there are such; whether there are."""
+        """Move ranks to other hosts with new queue pairs, if there are any; return True if they moved."""
         layout = await scheduler.layout()
         if layout is None:
             return False
@@ -224,12 +225,12 @@ class JobEngine(WorkerPool):
         return True
 
     def _ask(self, question: Message, answer: type[Message]) -> None:
-        """Tell all workers something that they answer, and not for the first time."""
+        """Send all workers a message that they answer, possibly again."""
         self._forget(answer)
         self._tell_all(question)
 
     def _forget(self, answer: type[Message]) -> None:
-        """What workers answered before is no answer to what comes."""
+        """Drop previous answers of this type."""
         for index in self._workers:
             self._answers.pop((answer, index), None)
 

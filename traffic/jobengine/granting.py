@@ -1,9 +1,9 @@
-"""Clear-to-send at both ends of a worker's connections, where receivers admit what is sent to them. PURE.
+"""Clear-to-send at both ends of a worker's connections, if receivers admit traffic. PURE.
 
     receiver --grant: a small RDMA WRITE--> sender --as much of the message--> receiver
 
-As NCCL does it: what a receive has a place for is granted by a write into the sender's memory, over a queue pair that
-may lose it and then sends it again, like anything else. What is granted when is ``traffic.congestion.admission``.
+NCCL does the same: a receive with a free buffer is granted by a write into the sender's memory. The queue pair
+retransmits a lost grant like any other message. The order of grants is in ``traffic.congestion.admission``.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from hpn.traffic.jobengine.setup import JobSetup
 from hpn.traffic.transport.work import Completion
 
 GRANT_BYTES = 64
-"""Of a grant: NCCL's clear-to-send is of a cache line (``ncclIbSendFifo`` in src/transport/net_ib.cc). Its word is how
-much of the message may be sent; the message's tag is its immediate, and where it is written to."""
+"""Size of a grant. NCCL's clear-to-send is one cache line (``ncclIbSendFifo`` in src/transport/net_ib.cc). Its word is
+how much of the message may be sent. The message's tag is its immediate and its target address."""
 _GRANT = -1  # number of the post of all grants
 
 Ends = tuple[int, int]
-"""Of a connection: the rank that sends its data, and the one that receives it."""
+"""Ends of a connection: the rank that sends its data, and the one that receives it."""
 
 
 Hand = Callable[[int, int, int, Words, int, int], object]
-"""Posts to a connection: number of the post, tag, how many bytes, their words, now, from which byte on."""
+"""Function that posts to a connection: number of the post, tag, bytes, their words, now, first byte."""
 
 
 @dataclass(slots=True)
 class _Leaving:
-    """A message of a rank here that is not acknowledged whole."""
+    """A message of a local rank that is not completely acknowledged."""
 
     number: int
     post: Post
@@ -44,7 +44,7 @@ class _Leaving:
 
 
 class Granting:
-    """Of one worker. ``grants``: of each connection whose receiver is here, how a grant is posted."""
+    """Grants of one worker. ``grants``: for each connection with a local receiver, the function that posts a grant."""
 
     def __init__(self, setup: JobSetup, grants: Mapping[Ends, Hand]) -> None:
         self._path_mtu = setup.transport.path_mtu
@@ -55,30 +55,30 @@ class Granting:
         self._by_number: dict[int, _Leaving] = {}
 
     def wanted(self, rank: int, peer: int, tag: int, size_bytes: int, place: Place, now_ns: int) -> None:
-        """A rank here has a place for a message; one from the same host needs no grant."""
+        """Register a buffer of a local rank for a message; one from the same host needs no grant."""
         if (peer, rank) in self._grants:
             self._receivers[rank].expect(peer, tag, size_bytes, place)
             self._grant(rank, now_ns)
 
     def arrived(self, ends: Ends, tag: int, offset: int, size_bytes: int, now_ns: int) -> None:
-        """Bytes of a message are in the memory of a rank here."""
+        """Handle bytes of a message that are in the memory of a local rank."""
         peer, rank = ends
         self._receivers[rank].on_received(peer, tag, offset, size_bytes)
         self._grant(rank, now_ns)
 
     def leave(self, number: int, rank: int, post: Post, hand: Hand, now_ns: int) -> None:
-        """A rank here has a message to send; what of it has been granted leaves by ``hand``, the rest when it is."""
+        """Register a message of a local rank; granted parts leave by ``hand`` now, the rest when granted."""
         leaving = _Leaving(number, post, hand, now_ns)
         self._by_tag[rank, post.peer, post.tag] = self._by_number[number] = leaving
         self._send(rank, self._senders[rank].post(post.peer, post.tag, post.size_bytes), now_ns)
 
     def granted(self, ends: Ends, tag: int, words: Words, now_ns: int) -> None:
-        """A grant came for a rank here, perhaps not for the first time."""
+        """Handle a grant for a local rank, which may be a duplicate."""
         rank, peer = ends
         self._send(rank, self._senders[rank].on_grant(peer, tag, int(words[0])), now_ns)
 
     def acknowledged(self, number: int, completion: Completion) -> Completion | None:
-        """A work request is complete; the message as if it were one, when this was the last of it."""
+        """Handle a completed work request; return the complete message as one request if this was its last part."""
         leaving = self._by_number.get(number)
         if leaving is None:
             return None

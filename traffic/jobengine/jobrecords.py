@@ -22,7 +22,7 @@ class JobRecords:
         self._messages = RecordFile(out / f"messages-{index}.bin", MESSAGE)
 
     def completed(self, sender: Sender, completion: Completion) -> None:
-        """Write down a message of ``sender``: one row of ``MESSAGE``."""
+        """Record a message of ``sender``: one row of ``MESSAGE``."""
         row = np.zeros(1, MESSAGE)
         row["flow"], row["tag"] = sender.pair.flow.id, completion.request.immediate or 0
         row["bytes"] = completion.request.size_bytes
@@ -30,7 +30,7 @@ class JobRecords:
         self._messages.append(row)
 
     def timed(self, rank: int, ended: Sequence[Timed]) -> None:
-        """Write down what ``rank`` has ended: a row of ``SPAN`` each."""
+        """Record the spans that ``rank`` has ended: one row of ``SPAN`` each."""
         rows = np.zeros(len(ended), SPAN)
         for row, span in zip(rows, ended, strict=True):
             row["rank"], row["iteration"], row["span"], row["wrong"] = rank, span.iteration, span.span, span.wrong

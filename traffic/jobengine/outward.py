@@ -1,4 +1,4 @@
-"""What a carrier asks of whoever puts its packets on the wire. PURE."""
+"""Interface between a carrier and the code that puts its packets on the wire. PURE."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hpn.traffic.transport.responder import Reply
 
 
 class Wire(Notes, Protocol):
-    """Puts packets on the wire; each call says what they take of it, Ethernet headers included."""
+    """Packet output of a carrier; each call returns the wire bytes it takes, Ethernet headers included."""
 
     def data(self, sender: Sender, run: Run, now_ns: int) -> None:
-        """A run of data packets."""
+        """Send a run of data packets."""
 
     def reply(self, receiver: Receiver, reply: Reply) -> int:
-        """An acknowledgement, or a NAK."""
+        """Send an acknowledgement, or a NAK."""
 
     def invalid(self, receiver: Receiver, psn: int) -> int:
-        """A NAK that says that a request makes no sense."""
+        """Send a NAK for an invalid request."""
 
     def notify(self, receiver: Receiver) -> int:
-        """A congestion notification."""
+        """Send a congestion notification."""

@@ -1,6 +1,6 @@
-"""A job as its engine takes it: what every rank does and over what, where it goes on after a death, and who says so.
+"""A job as input of its engine: programs and placement of all ranks, restarts, and the scheduler interface.
 
-Changes when a job can be told to run in another way. Imports no process and no socket: drills are loaded with it.
+Changes when a job gets new options. Imports no process and no socket: drills are loaded with it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hpn.traffic.transport.work import Transport
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """A job as it is to run: what every rank does, and the queue pairs between them."""
+    """A job as it is to run: the programs of all ranks, and the queue pairs between them."""
 
     programs: tuple[Program, ...]
     nics: tuple[str, ...]  # of each rank, by position in ``programs``
@@ -33,7 +33,7 @@ class JobPlan:
     acks: AckPolicy
     control: Parameters
     scale: Scale
-    slower: int  # a slow kernel gets a so-many-th of each port's rate
+    slower: int  # divisor of each port's rate, for a slow kernel
     choice: str
     split: bool
     tick_ns: int
@@ -41,23 +41,23 @@ class JobPlan:
     recovery: PortRecovery | None = None
     rehash: RehashPolicy | None = None  # when a queue pair leaves its path; None: never
     spray: int = 1  # source ports that a queue pair's packets take in turn
-    restart: RestartPolicy | None = None  # None: dead is dead
-    samples: int = 0  # that an iteration trains on; 0: not said
+    restart: RestartPolicy | None = None  # None: the job is not restarted
+    samples: int = 0  # training samples in an iteration; 0: not given
 
     @property
     def flows(self) -> tuple[FlowSpec, ...]:
-        """Its queue pairs as streams know them: ends, names and source ports."""
+        """Queue pairs as flows: ends, names and source ports."""
         return tuple(pair.flow for pair in self.queue_pairs)
 
     @property
     def acts_on_marks(self) -> bool:
-        """Whether what switches mark changes what it sends: by its congestion control, or by leaving a path."""
+        """True if switch marks change its sending: by its congestion control, or by leaving a path."""
         return self.rehash is not None or self.control.notifier(self.scale) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a job is in its next life: hosts that were replaced, and what follows from it."""
+    """Placement of a job in its next incarnation: replaced hosts, and the resulting NICs and flows."""
 
     replaced: tuple[Replaced, ...]
     nics: tuple[str, ...]  # as those of the plan
@@ -66,20 +66,20 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A job's death, and its next life if there was one."""
+    """Failure of a job, and its next incarnation if there was one."""
 
     at_ns: int
-    queue_pair: str  # whose retries were used up first
+    queue_pair: str  # the one whose retries were used up first
     restarted_at_ns: int | None = None  # None: the run ended before
     first: int = 0  # its iteration that it began with
     replaced: tuple[Replaced, ...] = ()  # before it began
 
 
 class Scheduler(Protocol):
-    """Finds hosts for a job that has died."""
+    """Source of hosts for a job that has failed."""
 
     async def layout(self) -> Layout | None:
-        """Where it goes on; None: where it was."""
+        """Return the new layout after a restart, or None to reuse the old one."""
 
     def laid_out(self, layout: Layout) -> None:
-        """Its workers are ready there."""
+        """Note that the job's workers are ready in this layout."""

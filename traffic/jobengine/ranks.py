@@ -1,6 +1,6 @@
-"""The ranks of one worker: their programs run, iteration after iteration; what they post goes where it belongs. PURE.
+"""Ranks of one worker: they run their programs, iteration after iteration, and route their messages. PURE.
 
-A message to a rank of the same host is handed over here; one to another host leaves by a connection. A message of
+A message to a rank of the same host is handed over here; one to another host leaves by a connection. A message in
 several parts is acknowledged when all of them are.
 """
 
@@ -16,16 +16,16 @@ from hpn.traffic.collectives.rank import Post, RankMachine, Timed
 from hpn.traffic.jobengine.sender import Words
 
 Leave = Callable[[int, int, Post, int], int]
-"""Post a message of a rank: number of the post, rank, what, now; how many work requests it became."""
+"""Function that posts a message: number of the post, rank, message, now; returns the number of work requests."""
 
 
 RankWanted = Callable[[int, int, int, int, tuple[int, int], int], None]
-"""A rank has a place for a message: rank, and as ``traffic.collectives.rank.Wanted``."""
+"""Function called when a rank has a buffer for a message: rank, then as ``traffic.collectives.rank.Wanted``."""
 
 
 @dataclass(slots=True)
 class _Posted:
-    """A message that has left: whose it is, and how many parts of it are not acknowledged."""
+    """A message that was sent: its rank and operation, and the number of unacknowledged parts."""
 
     rank: int
     op: int
@@ -33,7 +33,7 @@ class _Posted:
 
 
 class Ranks:
-    """Runs programs. ``leave`` posts what goes to another host; ``timed`` is told of every span that has ended."""
+    """Runner of programs. ``leave`` posts messages to other hosts; ``timed`` receives every span that has ended."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Ranks:
         first: int = 0,
         wanted: RankWanted | None = None,
     ) -> None:
-        """``first``: the iteration that all ranks begin with. ``wanted``: told of what ranks wait for."""
+        """Create the ranks; ``first``: their first iteration. ``wanted``: called for every receive that they await."""
         self._machines = {
             program.rank: RankMachine(program, first, None if wanted is None else partial(wanted, program.rank))
             for program in programs
@@ -52,14 +52,14 @@ class Ranks:
         self._timed = timed
         self._posted: dict[int, _Posted] = {}
         self._posts = 0
-        self._queue: deque[tuple[int, Post]] = deque()  # posted and not yet looked at
-        self._touched: set[int] = set()  # ranks that something has happened to since they were looked at
+        self._queue: deque[tuple[int, Post]] = deque()  # posted and not yet handled
+        self._touched: set[int] = set()  # ranks with news since they were last looked at
         self._running = False
         self._settling = False
 
     @property
     def machines(self) -> Sequence[RankMachine]:
-        """All of them."""
+        """Rank machines."""
         return tuple(self._machines.values())
 
     def start(self, now_ns: int) -> None:
@@ -70,12 +70,12 @@ class Ranks:
         self._settle(now_ns)
 
     def stop(self) -> None:
-        """Begin nothing and post nothing more."""
+        """Begin no iteration and post nothing more."""
         self._running = False
         self._queue.clear()
 
     def abort(self) -> int:
-        """They are gone, with all that they had; the last iteration that one of them had begun."""
+        """Discard all ranks with their state; return the last iteration that any of them had begun."""
         last = max((machine.iteration for machine in self._machines.values()), default=0)
         self.stop()
         self._machines.clear()
@@ -83,7 +83,7 @@ class Ranks:
         return last
 
     def acknowledged(self, post: int, now_ns: int) -> None:
-        """A work request of that post is complete."""
+        """Handle a completed work request of that post."""
         posted = self._posted[post]
         posted.parts -= 1
         if posted.parts == 0:
@@ -91,16 +91,16 @@ class Ranks:
             self._on(posted.rank, self._machines[posted.rank].on_sent(posted.op, now_ns), now_ns)
 
     def arrived(self, rank: int, peer: int, tag: int, offset: int, words: Words, now_ns: int) -> None:
-        """Packets of a message from ``peer`` are in the memory of ``rank``. ValueError when it expects none such."""
+        """Handle packets of a message from ``peer`` in the memory of ``rank``. ValueError when none is expected."""
         self._on(rank, self._machines[rank].on_bytes(peer, tag, offset, words, now_ns), now_ns)
 
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` is due."""
+        """Return the time at which ``on_timer`` is due."""
         due = (machine.deadline_ns() for machine in self._machines.values())
         return min((at for at in due if at is not None), default=None) if self._running else None
 
     def on_timer(self, now_ns: int) -> None:
-        """Let time pass."""
+        """Advance time."""
         for rank, machine in self._machines.items():
             deadline = machine.deadline_ns()
             if deadline is not None and deadline <= now_ns:
@@ -112,7 +112,7 @@ class Ranks:
         if not (posts or machine.idle or machine.has_timed):
             return  # one packet of many
         self._add(rank, posts)
-        if not self._settling:  # whoever is further up does it
+        if not self._settling:  # otherwise the outer call does it
             self._settle(now_ns)
 
     def _add(self, rank: int, posts: Iterable[Post]) -> None:
@@ -120,7 +120,7 @@ class Ranks:
         self._queue.extend((rank, post) for post in posts)
 
     def _settle(self, now_ns: int) -> None:
-        """Until nothing is left to be posted here and no rank has ended an iteration without beginning the next."""
+        """Post and begin iterations until nothing is left to post and no idle rank is left."""
         if not (self._queue or self._touched):
             return
         self._settling = True
@@ -144,7 +144,7 @@ class Ranks:
         self._posted[number].parts = self._leave(number, rank, post, now_ns)
 
     def _look(self, now_ns: int) -> bool:
-        """Tell of spans that ended; ranks that are idle go on to their next iteration: whether any did."""
+        """Report spans that ended, and start the next iteration of idle ranks; return True if any started."""
         idle = []
         for rank in sorted(self._touched):
             machine = self._machines[rank]

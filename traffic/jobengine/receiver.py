@@ -1,4 +1,4 @@
-"""The receiving end of a queue pair as a worker holds it: transport, memory, and the notifier of congestion. PURE."""
+"""The receiving end of a queue pair in a worker: transport, memory, and the notifier of congestion. PURE."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hpn.traffic.transport.work import Transport
 
 
 class Arriving(NamedTuple):
-    """Consecutive packets that came together, the first with ``psn24``."""
+    """Consecutive packets that arrived together, the first with ``psn24``."""
 
     psn24: int
     packets: Packets
     ack_requested: bool  # by any of them
-    marked: int  # how many came with a congestion mark (IP ECN 11)
+    marked: int  # number with a congestion mark (IP ECN 11)
 
 
 class Answer(NamedTuple):
-    """What follows: replies due at once, what was written, the PSN of a packet that makes no sense."""
+    """Result of receiving packets: replies due at once, memory writes, and the PSN of an invalid packet."""
 
     replies: Sequence[Reply]
     written: Sequence[Written] = ()
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 
 class Receiver:
-    """One responder."""
+    """Receiving end of one queue pair."""
 
     def __init__(
         self,
@@ -45,7 +45,8 @@ class Receiver:
         echoes: bool = False,
         whole: bool = False,
     ) -> None:
-        """``echoes``: acknowledgements say what came marked. ``whole``: messages are told of, not their packets."""
+        """Create a responder. ``echoes``: ACKs report marks. ``whole``: complete messages are reported, not their
+        packets."""
         self.pair = pair
         self.responder = Responder(transport, acks)
         self.inbox = Inbox(transport.path_mtu, whole=whole)
@@ -57,11 +58,11 @@ class Receiver:
 
     @property
     def msn(self) -> int:
-        """Messages completed, as an acknowledgement says it (IBTA vol. 1, 9.7.5.1.6)."""
+        """Messages completed, as an acknowledgement carries it (IBTA vol. 1, 9.7.5.1.6)."""
         return self.inbox.messages
 
     def on_run(self, arriving: Arriving, now_ns: int) -> Answer:
-        """Take packets. Nothing is kept once one made no sense: the other end gives up when it hears of it."""
+        """Receive packets. After an invalid packet nothing is stored: the NAK makes the other end give up."""
         self._since += len(arriving.packets)
         if arriving.marked:
             self._marked_since += arriving.marked
@@ -77,31 +78,31 @@ class Receiver:
         return Answer(taken.replies, delivery.written, taken.first_psn if delivery.invalid else None)
 
     def echo(self) -> bool:
-        """Whether the acknowledgement that leaves now says that what it stands for came marked."""
+        """Return True if the acknowledgement that leaves now reports marks on the packets it covers."""
         marked = self._echoes and 0 < self._marked_since >= ECHO_SHARE * self._since
         self._since = self._marked_since = 0
         return marked
 
     def on_ack_timer(self, now_ns: int) -> Reply | None:
-        """The acknowledgement whose delay is over, if any."""
+        """Return the acknowledgement whose delay is over, or None."""
         return self.responder.on_timer(now_ns)
 
     def on_notice_timer(self, now_ns: int) -> bool:
-        """Whether a congestion notification is to be sent now."""
+        """Return True if a congestion notification is to be sent now."""
         due = self._notifier is not None and self._notifier.on_timer(now_ns)
         self.notices += due
         return due
 
     def deadline_ns(self) -> int | None:
-        """When one of both timers is due."""
+        """Return the time at which the earlier of both timers is due."""
         if self._notifier is None:
             return self.responder.deadline_ns()
         return earlier(self.responder.deadline_ns(), self._notifier.next_ns())
 
 
 def receiving_end(setup: JobSetup, pair: QueuePair) -> Receiver:
-    """The receiving end of a job's queue pair."""
+    """Return the receiving end of a job's queue pair."""
     notifier = setup.control.notifier(setup.scale)
-    # Who grants goes by what has arrived; a rank by messages alone.
+    # Grants depend on the bytes that have arrived; ranks on complete messages only.
     whole = setup.control.admission(setup.scale, setup.transport.path_mtu) is None
     return Receiver(pair, setup.transport, setup.acks, notifier, echoes=setup.rehash is not None, whole=whole)

@@ -1,4 +1,4 @@
-"""What a job's workers write down: spans of ranks, and messages. Times are CLOCK_MONOTONIC."""
+"""Record types that a job's workers write: spans of ranks, and messages. Times are CLOCK_MONOTONIC."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The failed queue pairs of a worker on their way back, at both of their ends. PURE.
+"""Recovery of a worker's failed queue pairs, at both of their ends. PURE.
 
     sender --alive, alive, ...--> receiver: restored --acknowledged--> sender: restored --done--> receiver
 
-When is ``traffic.transport.port_recovery``. These notes are packets of an unreliable connection (UC SEND with
-immediate) that each queue pair has beside it, on the path that it has; what they say is in the immediate.
+The timing is in ``traffic.transport.port_recovery``. These notes are packets of an unreliable connection (UC SEND with
+immediate) that runs alongside each queue pair, on its present path. The content of a note is in its immediate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER_MASK = (1 << _LIFE_SHIFT) - 1
 
 
 class Note(IntEnum):
-    """What an immediate says first; then come the job's life (4 bits) and a number (24)."""
+    """Kind of a note, in the top bits of its immediate; then come the job's incarnation (4 bits) and a number (24)."""
 
     ALIVE = 1
     ACKNOWLEDGED = 2
@@ -30,16 +30,16 @@ class Note(IntEnum):
 
 
 class Notes(Protocol):
-    """Puts notes on the wire."""
+    """Output for notes."""
 
     def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
-        """One note, by the path of the queue pair's data or of its acknowledgements."""
+        """Send one note, by the path of the queue pair's data or of its acknowledgements."""
 
 
 class Recoveries:
-    """Of one worker in one life of the job.
+    """Recoveries of one worker in one incarnation of the job.
 
-    ``restore`` makes a new end of a queue pair: the responder's, if that is asked for; ``say`` tells the engine.
+    ``restore`` creates a new end of a queue pair, the responder's if its flag is set; ``say`` reports to the engine.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class Recoveries:
         restore: Callable[[QueuePair, bool], None],
         say: Callable[[Recovered], None],
     ) -> None:
-        """``ends``: queue pairs whose requester is here, and those whose responder is. No ``policy``: none returns."""
+        """Create the recoveries. ``ends``: pairs with a local requester, and with a local responder. No ``policy``:
+        none returns."""
         senders, receivers = ends
         self._pairs = {recovery_qpns(pair.flow.id)[0]: pair for pair in senders}
         self._answering = {recovery_qpns(pair.flow.id)[1]: pair for pair in receivers}
@@ -64,23 +65,23 @@ class Recoveries:
         self._answerers: dict[int, Answerer] = {}
 
     def begin(self, pair: QueuePair, now_ns: int) -> None:
-        """A queue pair of a requester here was given up."""
+        """Begin the recovery of a local requester's failed queue pair."""
         if self._policy is None:
             return
         self._probers[recovery_qpns(pair.flow.id)[0]] = Prober(self._policy, now_ns)
 
     def end(self) -> None:
-        """The job is dead."""
+        """End all recoveries, as the job has failed."""
         self._probers.clear()
         self._answerers.clear()
 
     def next_ns(self) -> int | None:
-        """When ``tick`` is due."""
+        """Return the time at which ``tick`` is due."""
         due = (prober.deadline_ns() for prober in self._probers.values())
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_ns: int) -> None:
-        """Let time pass."""
+        """Advance time."""
         for qpn, prober in self._probers.items():
             pair = self._pairs[qpn]
             for number in prober.on_timer(now_ns):
@@ -90,7 +91,7 @@ class Recoveries:
             self._say(Recovered(self._pairs[qpn].flow.id, now_ns, False))
 
     def on_note(self, qpn: int, immediate: int, now_ns: int) -> bool:
-        """A note for an end here; False when there is none with that number, or it is of an earlier life."""
+        """Handle a note for a local end; return False if none has that number, or it is of an earlier incarnation."""
         kind, number = immediate >> _KIND_SHIFT, immediate & _NUMBER_MASK
         if immediate >> _LIFE_SHIFT & _LIVES - 1 != self._life:
             return False

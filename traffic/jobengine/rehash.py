@@ -1,14 +1,15 @@
-"""When a queue pair leaves its path for another: PLB's rule, on marks that acknowledgements bring back. PURE.
+"""Decision of a queue pair to leave its path: PLB's rule, on marks reported by acknowledgements. PURE.
 
-PLB (Qureshi et al., SIGCOMM 2022) as Linux has it (``net/ipv4/tcp_plb.c``): a connection that saw ``rounds`` marked
-rounds in a row draws new entropy, and one that has nothing in flight does after ``idle_rounds``. A retry timeout draws
-at once, and for one to two ``suspend_ns`` after it marks move nothing, so that nobody goes back into a black hole.
+PLB (Qureshi et al., SIGCOMM 2022) as in Linux (``net/ipv4/tcp_plb.c``). A connection that saw ``rounds`` marked rounds
+in a row draws new entropy. One that has nothing in flight does so after ``idle_rounds``. A retry timeout draws at once.
+For one to two ``suspend_ns`` after it marks have no effect, so that no flow returns into a black hole.
 
-A round begins when the last one ends, or when something is sent and nothing is in flight, and ends when all that was
-sent by its begin is acknowledged: one round trip. It is marked when ``share`` of its packets are or more. Where it
-differs from the paper, in which TCP's acknowledgements count marked bytes: an acknowledgement of RC has one bit for it
-(BECN) and stands for up to ``ack_every`` packets, so it says whether half or more of the packets since the last one
-came marked, and counts as all marked or none. RoCEv2's own notices, CNPs, cannot say a share: one an interval at most.
+A round begins when the last one ends, or with the first send when nothing is in flight. It ends when everything sent by
+its beginning is acknowledged: one round trip. It is marked when at least ``share`` of its packets are. This differs
+from the paper, in which TCP's acknowledgements count marked bytes. An acknowledgement of RC has one bit for it (BECN)
+and covers up to ``ack_every`` packets. So it reports whether at least half of the packets since the last one were
+marked, and counts as all marked or none. RoCEv2's own notifications, CNPs, cannot report a share: there is at most one
+per interval.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 ECHO_SHARE = 0.5
-"""An acknowledgement says that its packets came marked when so many of them did."""
+"""Share of marked packets from which on an acknowledgement reports marks."""
 
 
 class Cause(StrEnum):
-    """Why a queue pair leaves its path."""
+    """Reason for a queue pair to leave its path."""
 
     MARKS = "marked"
     IDLE = "marked-and-idle"
@@ -31,10 +32,10 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RehashPolicy:
-    """The defaults are Linux's: tcp_plb_rehash_rounds, _idle_rehash_rounds (0: never), _cong_thresh (128 of 256) and
-    _suspend_rto_sec.
+    """Parameters of PLB; the defaults are Linux's.
 
-    ``seed``: of what is drawn.
+    They are tcp_plb_rehash_rounds, _idle_rehash_rounds (0: never), _cong_thresh (128 of 256) and _suspend_rto_sec.
+    ``seed`` is that of the random draws.
     """
 
     rounds: int = 12
@@ -45,23 +46,23 @@ class RehashPolicy:
 
 
 class Rounds:
-    """The marked rounds of one queue pair, which ``draw`` is the chance of. All PSNs are absolute."""
+    """The marked rounds of one queue pair, with ``draw`` as random source. All PSNs are absolute."""
 
     def __init__(self, policy: RehashPolicy, draw: random.Random) -> None:
         self._policy = policy
         self._draw = draw
-        self._until: int | None = None  # the round ends when all below is acknowledged; None: none is under way
+        self._until: int | None = None  # the round ends when all below is acknowledged; None: no round is under way
         self._packets = self._marked = 0  # acknowledged in the round, and of them with a mark
         self._congested = 0  # rounds in a row
-        self._suspended_ns = 0  # marks move nothing before
+        self._suspended_ns = 0  # marks have no effect before
 
     def on_sent(self, sent: int) -> None:
-        """All below ``sent`` has left once."""
+        """Note that everything below ``sent`` has left once."""
         if self._until is None:
             self._until = sent
 
     def on_acked(self, packets: int, marked: bool, acknowledged: int, sent: int, now_ns: int) -> Cause | None:
-        """``packets`` more are acknowledged, all below ``acknowledged``; why the path is to be left, if it is."""
+        """Handle ``packets`` more acknowledged, all below ``acknowledged``; return why to leave the path, or None."""
         if self._until is None:
             return None
         self._packets += packets
@@ -77,14 +78,14 @@ class Rounds:
         return self._due()
 
     def on_timeout(self, now_ns: int) -> Cause:
-        """The retry timer ran out: the path is to be left."""
+        """Handle a retry timeout: the path is to be left."""
         self._congested = 0
         suspend_ns = self._policy.suspend_ns
         self._suspended_ns = now_ns + suspend_ns + round(self._draw.random() * suspend_ns)
         return Cause.TIMEOUT
 
     def _due(self) -> Cause | None:
-        """Whether there were enough of them; then counting starts anew."""
+        """Return the cause if there were enough marked rounds, and restart the count; else None."""
         idle = self._until is None and 0 < self._policy.idle_rounds <= self._congested
         if self._congested < self._policy.rounds and not idle:
             return None

@@ -1,4 +1,4 @@
-"""The sending end of a queue pair as a worker holds it: transport, congestion control and what is in flight. PURE."""
+"""The sending end of a queue pair in a worker: transport, congestion control and packets in flight. PURE."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ Words = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one work request carries: all of a message or a part of it. ``post`` says which, to whoever posted it."""
+    """Content of one work request: a message or a part of it. ``post`` identifies it to the rank that posted it."""
 
     post: int
     words: Words
 
 
 def earlier(one_ns: int | None, other_ns: int | None) -> int | None:
-    """The earlier of two moments; None is never."""
+    """Return the earlier of two moments; None is never."""
     if one_ns is None or other_ns is None:
         return other_ns if one_ns is None else one_ns
     return min(one_ns, other_ns)
 
 
 class Sender:
-    """One requester. ``next_ns``: its congestion control lets nothing leave before."""
+    """Sending end of one queue pair. ``next_ns``: its congestion control lets no packet leave before."""
 
     def __init__(
         self, pair: QueuePair, transport: Transport, control: CongestionControl, rounds: Rounds | None = None
     ) -> None:
-        """``rounds``: what tells when it is to leave its path; None: never."""
+        """Create a requester; ``rounds`` decides when it leaves its path; None: never."""
         self.pair = pair
         self.requester = Requester(transport)
         self.control = control
@@ -51,39 +51,39 @@ class Sender:
         self._paced_bps = control.rate_bps  # that ``next_ns`` was worked out with
         self.died_at_ns: int | None = None
         self.cnps = 0  # congestion notifications handled
-        self.leaves: Cause | None = None  # why it is to take another path; whoever sees to it sets it back
+        self.leaves: Cause | None = None  # why it is to take another path; reset when handled
         self._rounds = rounds
         self._sent = self._told = 0  # absolute PSNs: all below has left; all below was counted in rounds
         self._path_mtu = transport.path_mtu
         self._packet_bytes = wire_bytes(transport.path_mtu)
         self._parts: dict[int, Part] = {}  # by work request
         self._requests = 0
-        self._in_flight: deque[tuple[int, int]] = deque()  # first PSN behind a run, and when it left; none sent again
+        self._in_flight: deque[tuple[int, int]] = deque()  # PSN after a run, its send time; no retransmissions
         self._bytes_acknowledged = 0
 
     @property
     def rate_bps(self) -> float:
-        """What congestion control allows, on the wire."""
+        """Rate that congestion control allows, on the wire."""
         return self.control.rate_bps
 
     @property
     def sendable(self) -> bool:
-        """Something may be sent now."""
+        """True if a packet may be sent now."""
         return self.requester.sendable
 
     def post(self, part: Part, size_bytes: int, address: int, immediate: int | None, now_ns: int) -> None:
-        """Take a work request. ValueError when the queue pair is not ready."""
+        """Post a work request. ValueError when the queue pair is not ready."""
         request = WorkRequest(self._requests, size_bytes, address, immediate)
         self.requester.post(request, now_ns)
         self._parts[request.id] = part
         self._requests += 1
 
     def take(self, most_packets: int, now_ns: int) -> list[Run]:
-        """The next packets; they leave now."""
+        """Return the next packets; they leave now."""
         runs = self.requester.take(most_packets, now_ns)
         for run in runs:
             if run.again:
-                self._in_flight.clear()  # an acknowledgement no longer says which copy it is of (Karn)
+                self._in_flight.clear()  # an acknowledgement no longer identifies the copy (Karn)
             else:
                 self._in_flight.append((run.psn + run.count, now_ns))
                 self._sent = run.psn + run.count
@@ -94,11 +94,11 @@ class Sender:
         return runs
 
     def words(self, run: Run) -> Words:
-        """The words of its packets."""
+        """Return the words of a run's packets."""
         return self._parts[run.request.id].words[run.first : run.first + run.count]
 
     def on_ack(self, psn24: int, now_ns: int, becn: bool = False) -> list[tuple[Part, Completion]]:
-        """Everything up to ``psn24`` has arrived; ``becn``: with congestion marks."""
+        """Handle the acknowledgement of everything up to ``psn24``; ``becn``: with congestion marks."""
         ended = self._heard(self.requester.on_ack, psn24, now_ns)
         progress = self.requester.progress()
         if self._rounds is not None and progress > self._told:
@@ -108,27 +108,27 @@ class Sender:
         return ended
 
     def on_nak(self, psn24: int, now_ns: int) -> list[tuple[Part, Completion]]:
-        """``psn24`` is missing there."""
+        """Handle a NAK: the other end misses ``psn24``."""
         return self._heard(self.requester.on_nak, psn24, now_ns)
 
     def on_refused(self, why: Status, now_ns: int) -> list[tuple[Part, Completion]]:
-        """The other end cannot make sense of what it got."""
+        """Handle a permanent refusal of a request by the other end."""
         return self._ended(self.requester.on_refused(why, now_ns), now_ns)
 
     def on_cnp(self, now_ns: int) -> None:
-        """The other end was reached by marked packets."""
+        """Handle a congestion notification: marked packets have reached the other end."""
         self.cnps += 1
         self.control.on_cnp(now_ns)
         self._pace(now_ns)
 
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` is due: the earlier of retry timer and congestion control."""
+        """Return when ``on_timer`` is due: the earlier of retry timer and congestion control."""
         control_ns = self.control.next_ns()
         retry_ns = self.requester.deadline_ns()
         return retry_ns if control_ns is None else earlier(retry_ns, control_ns)
 
     def on_timer(self, now_ns: int) -> list[tuple[Part, Completion]]:
-        """Let time pass."""
+        """Advance time."""
         control_ns = self.control.next_ns()
         if control_ns is not None and control_ns <= now_ns:
             self.control.on_timer(now_ns)
@@ -144,12 +144,12 @@ class Sender:
         return ended
 
     def close(self, now_ns: int) -> None:
-        """Its owner is gone: nothing is sent or tried again any more."""
+        """Close for its owner: nothing is sent or retried any more."""
         self.requester.close(now_ns)
         self._parts.clear()
 
     def report(self) -> QueuePairReport:
-        """Its account."""
+        """Return the report of this queue pair."""
         counted = self.requester.counters
         return QueuePairReport(
             self.pair.flow.id, counted.packets, counted.packets_again, self._bytes_acknowledged, self.died_at_ns
@@ -175,9 +175,9 @@ class Sender:
         self._pace(now_ns)
 
     def _pace(self, now_ns: int) -> None:
-        """A new rate holds at once: what was left to wait at the old one is waited for at the new one.
+        """Apply a rate change at once: the remaining wait at the old rate is scaled to the new one.
 
-        Else a queue pair at its minimum waits its one packet's time out although it may send a thousand times as fast.
+        Otherwise a queue pair at its minimum waits for its one packet although it may send a thousand times as fast.
         Adapters' token buckets do so, and simulators of DCQCN (High-Precision-Congestion-Control, rdma-hw.cc,
         ``ChangeRate``).
         """
@@ -198,12 +198,12 @@ class Sender:
 
 
 def port_rate_bps(setup: JobSetup, nic: str) -> int:
-    """What a queue pair of that NIC can send at most: the rate of one port."""
+    """Return the highest rate of a queue pair of that NIC: the rate of one port."""
     return max(setup.port_rate_bps[nic])
 
 
 def sending_end(setup: JobSetup, pair: QueuePair, life: Life) -> Sender:
-    """The sending end of a job's queue pair."""
+    """Return the sending end of a job's queue pair."""
     control = setup.control.control(port_rate_bps(setup, pair.flow.src_nic), setup.scale)
     policy = setup.rehash
     if policy is None:

@@ -1,6 +1,6 @@
-"""What the engine tells a job's worker, and what that reports in the end. No numpy: the supervisor imports it.
+"""Messages between the engine and a job's workers, and their final report. No numpy: the supervisor imports it.
 
-Changes when a job's workers must know or tell something more.
+Changes when a job's workers need or report more data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class QueuePair:
 
 @dataclass(frozen=True, slots=True)
 class JobSetup(Assignment):
-    """All that a job's worker needs to know; the first message it gets."""
+    """Settings of a job's worker; the first message it receives."""
 
     programs: tuple[Program, ...]  # of the ranks here
     senders: tuple[QueuePair, ...]  # whose requester is here
@@ -44,8 +44,8 @@ class JobSetup(Assignment):
     scale: Scale  # of the lab against those
     choice: str  # key of MESSAGE_CHOICES
     split: bool  # every message in parts over all queue pairs of its connection
-    failover: bool  # a connection goes on with the queue pairs that it has left
-    recovery: PortRecovery | None  # how those that failed return; None: they do not
+    failover: bool  # a connection continues with its remaining queue pairs
+    recovery: PortRecovery | None  # recovery of failed ones; None: they do not return
     rehash: RehashPolicy | None  # when a queue pair leaves its path; None: never
     port_rate_bps: Mapping[str, tuple[int, ...]]  # of each NIC here: what its ports may carry of the job
     tick_ns: int
@@ -54,28 +54,28 @@ class JobSetup(Assignment):
 
 @dataclass(frozen=True, slots=True)
 class Ports(Message):
-    """Through which port of its NIC each queue pair's packets leave now: 2 x flow for data, 2 x flow + 1 for ACKs."""
+    """NIC port of each queue pair's packets from now on: 2 x flow for data, 2 x flow + 1 for ACKs."""
 
     ports: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Spray(Message):
-    """The source ports that the data packets of queue pairs take in turn from now on, by flow."""
+    """Source ports that the data packets of queue pairs use in turn from now on, by flow."""
 
     sports: Mapping[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Abort(Message):
-    """A queue pair of the job has died, and with it the job: its queue pairs are gone. Answer Aborted."""
+    """Failure of a queue pair of the job, and so of the job: its queue pairs are gone. Answer Aborted."""
 
     at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class FailedOver(Message):
-    """A queue pair of the job has died, and others of its connection have taken over what it had."""
+    """Failover of a queue pair of the job: others of its connection have taken over its work."""
 
     flow: int
     at_ns: int
@@ -84,7 +84,7 @@ class FailedOver(Message):
 
 @dataclass(frozen=True, slots=True)
 class Leaves(Message):
-    """A queue pair is to take another path: whoever chooses paths gives its data another source port."""
+    """Request of a queue pair for another path: path control gives its data another source port."""
 
     flow: int
     at_ns: int
@@ -93,7 +93,7 @@ class Leaves(Message):
 
 @dataclass(frozen=True, slots=True)
 class Recovered(Message):
-    """A queue pair that had failed over is there again, as new; or not ``again``: nobody tries any more."""
+    """End of a queue pair's recovery: it is back, as new, or (not ``again``) its recovery has failed."""
 
     flow: int
     at_ns: int
@@ -102,16 +102,16 @@ class Recovered(Message):
 
 @dataclass(frozen=True, slots=True)
 class Aborted(Message):
-    """The answer to Abort: the last iteration that any rank here has begun."""
+    """The answer to Abort: the last iteration that any local rank has begun."""
 
     iteration: int
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A job from a start to its death: which of its starts it was, and its first iteration.
+    """An incarnation of a job, from a start to its failure: its number, and its first iteration.
 
-    No iteration has the number of one of an earlier life, and no queue pair has: what is late is known by it.
+    Iterations and queue pairs have other numbers than in earlier incarnations, so late packets are recognised.
     """
 
     number: int
@@ -123,7 +123,7 @@ FIRST_LIFE = Life(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What of a job is one worker's: ranks, and ends of queue pairs."""
+    """A worker's part of a job: ranks, and ends of queue pairs."""
 
     programs: tuple[Program, ...]
     senders: tuple[QueuePair, ...]  # whose requester is here
@@ -132,9 +132,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Restart(Message):
-    """Make new queue pairs and ranks for another life, which Begin begins. Answer Restarted.
+    """Create queue pairs and ranks for another incarnation, which Begin starts. Answer Restarted.
 
-    ``part``: what the worker has now, where hosts were replaced; None: what it had.
+    ``part``: the worker's new part, if hosts were replaced; None: unchanged.
     """
 
     life: Life
@@ -143,12 +143,12 @@ class Restart(Message):
 
 @dataclass(frozen=True, slots=True)
 class Restarted(Message):
-    """The answer to Restart: whatever comes now is taken."""
+    """The answer to Restart: the worker now accepts packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class NicCounters:
-    """What one NIC counted, by the names of ``rdma statistic show`` (mlx5, rxe hw_counters)."""
+    """Counters of one NIC, named as in ``rdma statistic show`` (mlx5, rxe hw_counters)."""
 
     nic: str
     counters: Mapping[str, int]
@@ -156,7 +156,7 @@ class NicCounters:
 
 @dataclass(frozen=True, slots=True)
 class QueuePairReport:
-    """A queue pair over its life."""
+    """Report of a queue pair over its life time."""
 
     flow: int
     packets: int  # sent, those sent again included
@@ -167,7 +167,7 @@ class QueuePairReport:
 
 @dataclass(frozen=True, slots=True)
 class JobWorkerReport(Message):
-    """One worker's own account; spans and messages are in its record files."""
+    """Report of one worker; spans and messages are in its record files."""
 
     index: int
     queue_pairs: tuple[QueuePairReport, ...]
@@ -191,7 +191,7 @@ class JobReport:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All records."""
+        """Record files."""
         return (*self.span_files, *self.message_files)
 
     @property

@@ -1,7 +1,7 @@
-"""One worker process of a job: ``python -m traffic.rdma.worker CONTROL_FD``.
+"""One worker process of a job: ``python -m hpn.traffic.jobengine.worker CONTROL_FD``.
 
-Sleeps until the next tick, takes what has arrived, lets time pass, and sends. While nothing is under way it does not
-tick: it sleeps until something arrives or is due. It dies with its parent.
+It sleeps until the next tick, receives what has arrived, advances time, and sends. While it is idle it does not tick:
+it sleeps until something arrives or is due. It dies with its parent.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ from hpn.traffic.workers.messages import (
 from hpn.traffic.workers.served import Engine, collect_no_more, drain, serve
 
 _PROGRESS_NS = 100_000_000
-_RING_ENTRIES = 4096  # what is sent or received at once is less
+_RING_ENTRIES = 4096  # never exceeded by one send or receive
 _STALL_NS = 5_000_000
-"""A worker that wakes later than that was kept from its work; what it is late by less is in its ports' queues still."""
+"""Lateness from which on a worker counts as stalled; below that, its ports' queues still hold packets."""
 
 
 class Worker:
@@ -73,7 +73,7 @@ class Worker:
         self._sleeper = None if ring is None else Sleeper(engine.fileno())
         self._records = JobRecords(Path(setup.out), setup.index)
         self._carrier = self._start_life(FIRST_LIFE)
-        self._carriers = [self._carrier]  # of all lives of the job
+        self._carriers = [self._carrier]  # of all incarnations of the job
         for sender in self._carrier.senders:
             self._device.open_sender(sender.pair)
         for receiver in self._carrier.receivers:
@@ -82,13 +82,13 @@ class Worker:
         self._ticker = Ticker()
         self._begin_ns: int | None = None
         self._ticking = False
-        self._next_tick_ns = 0  # while it ticks by the sleeper
+        self._next_tick_ns = 0  # while the sleeper drives the ticks
         self._late_ticks = 0
         self._stalled_ticks = _STALL_NS // setup.tick_ns
         self._next_progress_ns = 0
 
     def run(self) -> None:
-        """Serve the engine until it says Finish or goes away."""
+        """Serve the engine until it sends Finish or disconnects."""
         self._poll = select.epoll()
         self._poll.register(self._engine.fileno(), select.EPOLLIN)
         self._poll.register(self._ticker.fileno(), select.EPOLLIN)
@@ -104,7 +104,7 @@ class Worker:
             self._tick()
 
     def _wait(self) -> list[tuple[int, int]]:
-        """Sleep until the next tick or until something happens; what did."""
+        """Sleep until the next tick or until something happens; return the events."""
         if not self._ticking or self._sleeper is None:
             return self._poll.poll()
         while self._sleeper.until(self._next_tick_ns):
@@ -113,7 +113,7 @@ class Worker:
         return []
 
     def _note_late(self, ticks: int) -> None:
-        """So many ticks have passed since the last one that was seen."""
+        """Count late ticks; ``ticks`` have passed since the last one that was seen."""
         self._late_ticks += ticks - 1 if self._ticking and ticks > self._stalled_ticks else 0
 
     def _obey(self, message: Message) -> None:
@@ -142,7 +142,7 @@ class Worker:
         return Carrier(self._setup, self._device, self._records.completed, self._records.timed, self._engine.say, life)
 
     def _restart(self, life: Life, part: Part | None) -> None:
-        """Everything anew but the paths, which are the network's affair; ``part``: ranks have moved."""
+        """Recreate everything but the paths, which belong to the network; ``part``: ranks have moved."""
         ports = self._carrier.ports
         if part is not None:
             self._setup = replace(self._setup, programs=part.programs, senders=part.senders, receivers=part.receivers)
@@ -153,14 +153,14 @@ class Worker:
         self._device.renew(self._setup.senders, self._setup.receivers, life.number)
 
     def _move(self, move: Move) -> Moved:
-        """Not of one whose end a spare takes over, and that is not here yet or no longer."""
+        """Move a queue pair to another source port; refuse if a spare takes over its end, so that it is not here."""
         if move.flow not in self._pairs or not self._device.sends(move.flow, ack=move.ack):
             return Moved(move.flow, move.ack, now_ns(), "its end is on another host")
         self._device.move(self._pairs[move.flow], move.sport, move.ack)
         return Moved(move.flow, move.ack, now_ns())
 
     def _tick(self) -> None:
-        """Take what has arrived, let time pass, send; then sleep until the next tick, or until something happens."""
+        """Receive, advance time, send; then sleep until the next tick, or until something happens."""
         now = now_ns()
         packets = self._device.packets
         if self._ticking and self._sleeper is not None and now >= self._next_tick_ns:
@@ -188,7 +188,7 @@ class Worker:
                 self._reply(packet, now)
 
     def _reply(self, packet: Packet, now: int) -> None:
-        """An acknowledgement, a NAK or a congestion notification."""
+        """Handle an acknowledgement, a NAK or a congestion notification."""
         carrier, aeth = self._carrier, packet.aeth
         if packet.immediate is not None:
             self._device.foreign += not carrier.on_note(packet.qpn, packet.immediate, now)
@@ -202,7 +202,7 @@ class Worker:
             carrier.on_refused(packet.qpn, REFUSALS[aeth.syndrome], now)
 
     def _sleep(self, now: int, busy: bool) -> None:
-        """Tick while packets come and go, deaf in between; else wake for what arrives and what is due."""
+        """Tick while packets come and go, without waking in between; else wake for arrivals and deadlines."""
         if busy != self._ticking:
             self._ticking = busy
             tick = self._setup.tick_ns
@@ -233,7 +233,7 @@ class Worker:
         self._engine.say(report)
 
     def _drained(self, _ticks: int) -> int | None:
-        """Take and answer what is still on its way; when that was, if there was anything."""
+        """Receive and answer packets still in flight; return the time if there were any, else None."""
         packets, now = self._device.packets, now_ns()
         self._receive(now)
         self._carrier.tick(now, now + self._setup.tick_ns)

@@ -1,6 +1,7 @@
-"""Records read column by column, so that nobody has to hold all of them at once.
+"""Column-by-column reading of packet records, so that not all of them are in memory at once.
 
-Changes when records lie in another way. One column at a time is in memory: of six million packets 48 MB, not 192.
+Changes when the storage layout of records changes. One column at a time is in memory: 48 MB of six million packets, not
+192.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ class Table(Protocol):
 
     @property
     def dtype(self) -> np.dtype[np.void]:
-        """Of a record."""
+        """Data type of a record."""
 
     def __len__(self) -> int:
         """Number of records."""
 
     def columns(self) -> Iterator[tuple[str, Column]]:
-        """Every field with its values, in the order of the type. OSError when they cannot be read."""
+        """Yield every field with its values, in the order of the type. OSError when they cannot be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,21 +43,21 @@ class InMemory:
 
     @property
     def dtype(self) -> np.dtype[np.void]:
-        """Of a record."""
+        """Data type of a record."""
         return self.records.dtype
 
     def __len__(self) -> int:
         return len(self.records)
 
     def columns(self) -> Iterator[tuple[str, Column]]:
-        """Every field with its values."""
+        """Yield every field with its values."""
         for name in self.dtype.names or ():
             yield name, self.records[name]
 
 
 @dataclass(frozen=True, eq=False)
 class InFiles:
-    """The files of ``traffic.streams.recordfile``, one behind the other.
+    """The files of ``traffic.streams.recordfile``, concatenated.
 
     A half-written last record of a killed process is left out.
     """
@@ -68,7 +69,7 @@ class InFiles:
         return sum(path.stat().st_size // self.dtype.itemsize for path in self.paths)
 
     def columns(self) -> Iterator[tuple[str, Column]]:
-        """Every field with its values: the files are read once for each."""
+        """Yield every field with its values; the files are read once for each field."""
         for name in self.dtype.names or ():
             column = np.empty(len(self), self.dtype[name])
             at = 0
@@ -85,7 +86,7 @@ class InFiles:
 
 
 def whole(table: Table) -> Records:
-    """All records of a table as one array."""
+    """Return all records of a table as one array."""
     made = np.empty(len(table), table.dtype)
     for name, column in table.columns():
         made[name] = column

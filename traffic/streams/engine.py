@@ -22,7 +22,7 @@ from hpn.traffic.workers.pool import WorkerPool
 
 
 class TrafficEngine(WorkerPool):
-    """Flows between NICs whose hosts' namespaces are given; records go to ``out``. Use: start, begin, ..., finish."""
+    """Flows between NICs in the given host namespaces; records go to ``out``. Call start, begin, ..., finish."""
 
     MODULE = "hpn.traffic.streams.worker"
     REPORT = WorkerReport
@@ -45,9 +45,9 @@ class TrafficEngine(WorkerPool):
         self._ack = AckPolicy(delay_ns=ack_delay_ns(RetryPolicy(f.ib_timeout, f.retry_count) for f in flows))
 
     async def replace(self, closes: Sequence[int], starts: Sequence[int], timeout_s: float = 5.0) -> None:
-        """Close the queue pairs of some flows and let stand-ins send; returns when every worker has done so.
+        """Close the queue pairs of some flows and start their replacement flows; return when every worker has done so.
 
-        A closed queue pair sends nothing more, takes nothing that comes later and can no longer die.
+        A closed queue pair sends nothing more, drops what arrives later, and can no longer go into error.
         """
         for index in self._workers:
             self._answers.pop((Replaced, index), None)
@@ -55,7 +55,8 @@ class TrafficEngine(WorkerPool):
         await self._all(Replaced, timeout_s)
 
     async def finish(self, quiet_s: float = 0.1, limit_s: float = 2.0, timeout_s: float = 30.0) -> TrafficReport:
-        """Stop, receive until nothing has come for ``quiet_s``, write all, end the workers. MachineError on failure."""
+        """Stop sending, receive until ``quiet_s`` without packets, write all records, end the workers. MachineError on
+        failure."""
         reports = await self._reports(WorkerReport, quiet_s, limit_s, timeout_s)
         return TrafficReport(
             workers=tuple(reports),

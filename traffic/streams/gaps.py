@@ -1,4 +1,4 @@
-"""The sender's own gaps, from what it recorded: the resolution below which no outage can be claimed. PURE."""
+"""Send gaps of each flow, from the sender's records: no outage shorter than these can be claimed. PURE."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SendGaps:
 
 
 def send_gaps(sent: npt.NDArray[np.void]) -> Mapping[int, SendGaps]:
-    """Flow id to its gaps; ``sent`` holds SENT records, of each flow in order of time."""
+    """Return the gaps of each flow by flow id; ``sent`` holds SENT records, in time order within each flow."""
     if not len(sent):
         return {}
     order = np.argsort(sent["flow"], kind="stable")

@@ -1,8 +1,8 @@
-"""When each packet of each flow is due: an absolute schedule for many flows at once. PURE: time is an argument.
+"""Packet pacing: an absolute send schedule for many flows at once. PURE: time is an argument.
 
-Packet k of a flow is due at origin + k x period, so a late sender catches up instead of drifting; where transfers are
-planned, a pause follows after each so many packets. What a sender is behind by more than ``CATCH_UP_NS`` is given up:
-the rest of the schedule moves back (a *slip*, counted in packets), no sequence number is skipped.
+Packet k of a flow is due at origin + k x period, so a late sender catches up instead of drifting. Where transfers are
+planned, a pause follows each transfer. A sender gives up what it is late by beyond ``CATCH_UP_NS``. The rest of the
+schedule then moves back (a *slip*, counted in packets); no sequence number is skipped.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from hpn.traffic.flows.flow import Transfers
 I64 = npt.NDArray[np.int64]
 
 CATCH_UP_NS = 10_000_000
-"""How much delay is made up for by sending faster: 10 ms, half a port's default queue, so catching up loses nothing."""
+"""Longest delay made up for by sending faster: 10 ms, half a port's default queue, so catching up loses nothing."""
 
 _GOLDEN = 0.6180339887498949
 _ENDLESS = 1 << 62  # packets of an even stream
 
 
 class Schedule:
-    """The send schedule of flows 0 .. n-1 (local indexes), rates in packets per second, looked at every ``tick_ns``.
+    """The send schedule of flows 0 .. n-1 (local indexes), rates in packets per second, polled every ``tick_ns``.
 
-    ``transfers``: of each flow what it sends between pauses, None for an even stream; left out, all are even.
+    ``transfers``: for each flow, its transfers between pauses, or None for an even stream; if left out, all are even.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class Schedule:
         self._batch = np.array([_ENDLESS if plan is None else plan.packets for plan in plans], np.int64)
         every_ns = [0.0 if plan is None else plan.every_ns for plan in plans]
         self._pause_ns = np.maximum(np.array(every_ns) - self._batch * self._period_ns, 0.0)
-        # A sender that looks every 20 ms is up to 20 ms late without any fault of its own.
+        # A sender that polls every 20 ms is up to 20 ms late through no fault of its own.
         self._catch_up_ns = np.maximum(CATCH_UP_NS + tick_ns, self._period_ns)
-        # Golden-ratio phases: any number of flows of one rate is spread evenly over a period.
+        # Golden-ratio phases spread any number of flows of one rate evenly over a period.
         self._phase_ns = (np.arange(len(rates_pps)) * _GOLDEN % 1.0) * self._period_ns
         self._origin_ns = np.zeros(len(rates_pps), np.float64)  # relative to the start: exact in a float for 104 days
         self._start_ns: int | None = None
@@ -48,7 +48,7 @@ class Schedule:
         self.slips = np.zeros(len(rates_pps), np.int64)
 
     def start(self, at_ns: int, flows: Sequence[int] | None = None) -> None:
-        """Packet 0 of each of ``flows`` (all) is due within its first period after ``at_ns``."""
+        """Start each of ``flows`` (default: all): packet 0 is due within the first period after ``at_ns``."""
         chosen = np.arange(len(self._running)) if flows is None else np.asarray(flows, np.int64)
         if self._start_ns is None:
             self._start_ns = at_ns
@@ -56,7 +56,7 @@ class Schedule:
         self._running[chosen] = True
 
     def stop(self, flow: int | None = None) -> None:
-        """Nothing more is due for one flow, or for all."""
+        """Stop one flow, or all."""
         self._running[slice(None) if flow is None else flow] = False
 
     @property
@@ -65,7 +65,7 @@ class Schedule:
         return bool(self._running.any())
 
     def due(self, now_ns: int) -> I64:
-        """How many packets each flow is behind; gives up what cannot be caught up with."""
+        """Return how many packets each flow is behind; give up those that are too late to catch up."""
         now = now_ns - (self._start_ns or 0)
         paused_ns = self.next_seq // self._batch * self._pause_ns
         late_ns = now - self._origin_ns - self.next_seq * self._period_ns - paused_ns
@@ -80,5 +80,5 @@ class Schedule:
         return np.where(self._running, np.maximum(count, 0), 0)
 
     def advance(self, flows: I64, counts: I64) -> None:
-        """``counts`` packets of ``flows`` (each flow once) have been sent."""
+        """Count ``counts`` packets of ``flows`` (each flow once) as sent."""
         self.next_seq[flows] += counts

@@ -1,9 +1,9 @@
 """Queue pair logic of a reliable connection, both ends. PURE: no sockets, time is an argument.
 
-First, honest form: the flows are constant-rate measurement streams (RFC 6413), not transfers. A lost packet is
-counted and never retransmitted, a sequence number never used twice, and an acknowledgement carries the highest PSN
-received, whatever is missing below it. What is kept of RC (IBTA vol. 1, 9.7) is what failover is about: PSNs,
-coalesced acknowledgements, one NAK for each gap, the retry timer, and death when it has expired too often.
+The flows are constant-rate measurement streams (RFC 6413), not transfers. A lost packet is counted and never
+retransmitted, and no sequence number is used twice. An acknowledgement carries the highest PSN received, whatever is
+missing below it. The model has the parts of RC (IBTA vol. 1, 9.7) that matter to failover. These are PSNs, coalesced
+acknowledgements, one NAK for each gap, the retry timer, and the error after too many expiries.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class QpState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """``ib_timeout`` as InfiniBand exponent (0: never) and ``retry_count``, as NCCL's variables.
+    """``ib_timeout`` as InfiniBand exponent (0: never) and ``retry_count``, as in NCCL's variables.
 
-    The standard lets a device wait up to four times as long for each try; this one waits exactly as told.
+    The standard lets a device wait up to four times as long for each try; this one waits exactly the configured time.
     """
 
     ib_timeout: int
@@ -62,19 +62,20 @@ class Requester:
 
     @property
     def outstanding(self) -> int:
-        """Packets sent and not acknowledged."""
+        """Number of packets sent and not acknowledged."""
         return self.sent - self.acknowledged
 
     def on_sent(self, count: int, now_ns: int) -> None:
-        """``count`` packets left. The timer starts when none was outstanding."""
+        """Count ``count`` packets as sent. The timer starts if none was outstanding."""
         if self.sent == self.acknowledged:
             self._progress_ns, self._tries = now_ns, 0
         self.sent += count
 
     def on_ack(self, psn: int, now_ns: int) -> bool:
-        """An acknowledgement of everything up to ``psn``; True when it is progress, which restarts the timer.
+        """Handle an acknowledgement of everything up to ``psn``. Return True if it is progress, which restarts the
+        timer.
 
-        Acknowledgements that are old, or for what was never sent, change nothing.
+        Old acknowledgements, and those of packets that were never sent, are ignored.
         """
         ahead = (psn + 1 - self.acknowledged) & PSN_MASK
         if self.state is not QpState.READY or not 0 < ahead < _HALF or ahead > self.outstanding:
@@ -84,23 +85,24 @@ class Requester:
         return True
 
     def on_nak(self, expected_psn: int, now_ns: int) -> bool:
-        """A PSN sequence error: counted, nothing is sent again. It acknowledges all before ``expected_psn``."""
+        """Handle a PSN sequence error: count it, retransmit nothing. It acknowledges everything before
+        ``expected_psn``."""
         self.naks += 1
         return self.on_ack((expected_psn - 1) & PSN_MASK, now_ns)
 
     def close(self) -> None:
-        """Its owner gives it up: what is outstanding stays so and kills nothing. An error stays one."""
+        """Close the queue pair for its owner; outstanding packets no longer cause an error. An error state stays."""
         if self.state is QpState.READY:
             self.state = QpState.CLOSED
 
     def deadline_ns(self) -> int | None:
-        """When the queue pair errors unless there is progress; None when nothing is at stake."""
+        """Return the time at which the queue pair errors unless there is progress; None if nothing is outstanding."""
         if self.state is not QpState.READY or not self.outstanding or self._policy.ib_timeout == 0:
             return None
         return self._progress_ns + self._policy.patience_ns
 
     def on_timer(self, now_ns: int) -> bool:
-        """Let time pass; True when the queue pair has just errored (retry exceeded)."""
+        """Advance time; return True if the queue pair has just errored (retry exceeded)."""
         deadline = self.deadline_ns()
         if deadline is None:
             return False
@@ -115,20 +117,20 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class AckPolicy:
-    """When a responder acknowledges: after ``packets``, or ``delay_ns`` after the first one not yet acknowledged."""
+    """Acknowledgement rule of a responder: after ``packets``, or ``delay_ns`` after the first unacknowledged packet."""
 
     packets: int = 16
     delay_ns: int = 2_000_000
 
 
 def ack_delay_ns(policies: Iterable[RetryPolicy]) -> int:
-    """How long acknowledgements may wait: nothing against the patience of any queue pair, and at most 4 ms."""
+    """Return how long acknowledgements may wait: far less than the retry budget of any queue pair, and at most 4 ms."""
     return min([_MOST_ACK_DELAY_NS, *(policy.patience_ns // 32 for policy in policies if policy.ib_timeout)])
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a responder sends: an acknowledgement up to ``psn``, or a NAK that expected ``psn``."""
+    """A responder's reply: an acknowledgement up to ``psn``, or a NAK that expected ``psn``."""
 
     psn: int
     nak: bool = False
@@ -145,14 +147,15 @@ class Responder:
 
     @property
     def waiting(self) -> int:
-        """Packets received and not yet acknowledged."""
+        """Number of packets received and not yet acknowledged."""
         return self._waiting
 
     def on_data(self, lowest: int, highest: int, count: int, now_ns: int) -> list[Reply]:
-        """``count`` packets arrived, sequence numbers within ``lowest`` .. ``highest``; the replies due at once.
+        """Handle ``count`` packets with sequence numbers within ``lowest`` .. ``highest``; return the replies due at
+        once.
 
-        A hole is NAKed once: the stream then goes on behind it, as nothing is sent again. Late packets and
-        duplicates are acknowledged with what is known already.
+        A gap is NAKed once; the stream then continues behind it, as nothing is retransmitted. Late packets and
+        duplicates are acknowledged with the state already known.
         """
         replies: list[Reply] = []
         if highest >= self.expected:
@@ -167,7 +170,7 @@ class Responder:
         return replies
 
     def on_timer(self, now_ns: int) -> Reply | None:
-        """The acknowledgement whose delay is over, if any."""
+        """Return the acknowledgement whose delay is over, or None."""
         if self._waiting == 0 or now_ns < self._since_ns + self._policy.delay_ns:
             return None
         return self._acknowledge()

@@ -26,12 +26,12 @@ from hpn.traffic.streams.responders import Responders
 
 _FILL_WORD = np.uint64(int.from_bytes(bytes([wire.FILL] * 8), "little"))
 _BATCH = 512
-_MOST_A_TICK = 2048  # of one NIC; then the sender gets its turn, and what waits is taken at the next tick
+_MOST_A_TICK = 2048  # of one NIC; then the sender runs, and the rest is received at the next tick
 
 
 @dataclass(slots=True)
 class Received:
-    """What came in, for the report."""
+    """Receive counts for the report."""
 
     per_flow: I64
     packets: int = 0  # of any kind
@@ -42,7 +42,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class _Inlet:
-    """One NIC's receive socket."""
+    """Receive socket of one NIC."""
 
     sock: socket.socket
     index: int
@@ -50,7 +50,7 @@ class _Inlet:
 
 
 class Receiver:
-    """The responders of ``flows``, and the receive sockets of ``nics`` (name to IP), which take ACKs too."""
+    """The responders of ``flows``, and the receive sockets of ``nics`` (name to IP), which also receive ACKs."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Receiver:
         self._qpns = np.array([*(responder_qpn(f.id) for f in self.flows), wire.QPN_MASK + 1], np.int64)
         self._ids = np.array([*(f.id for f in self.flows), 0], np.uint32)
         self._open = np.ones(len(self._ids), bool)
-        # 4 bytes more, so that a longer datagram is not taken for one of ours.
+        # 4 extra bytes, so that a longer datagram is not mistaken for one of ours.
         self._batches = BatchReceiver(_BATCH, max(self._icrc) + 4)
         self._poll = select.epoll()
         self._inlets: dict[int, _Inlet] = {}
@@ -85,13 +85,13 @@ class Receiver:
             self._poll.register(sock.fileno(), select.EPOLLIN)
 
     def fileno(self) -> int:
-        """Readable when something has arrived at any NIC."""
+        """Return a descriptor that is readable when something has arrived at any NIC."""
         return self._poll.fileno()
 
     def tick(self, every_ns: int) -> list[wire.Ack]:
-        """Take what has arrived and acknowledge what is due until the next call, ``every_ns`` from now (0: unknown).
+        """Receive what has arrived; acknowledge what is due until the next call, ``every_ns`` from now (0: unknown).
 
-        Returns the acknowledgements for our own requesters.
+        Return the acknowledgements for our own requesters.
         """
         acks: list[wire.Ack] = []
         for fd, _ in self._poll.poll(0):
@@ -115,7 +115,7 @@ class Receiver:
             self._sort(acks)
 
     def _sort(self, acks: list[wire.Ack]) -> None:
-        """Tell data of each path MTU, acknowledgements and anything else apart, by size."""
+        """Separate data of each path MTU, acknowledgements and everything else, by size."""
         batch = self._batches.take()
         if batch is None:
             return
@@ -156,7 +156,8 @@ class Receiver:
         self._acknowledge(local[harmless], records["seq"][harmless].astype(np.int64))
 
     def _intact(self, icrc: wire.DataIcrc, size: int, batch: Batch, raw: wire.U8) -> npt.NDArray[np.bool_]:
-        """Every packet's ICRC. The fill is compared, the rest computed: the same as a CRC over all of it."""
+        """Return, for each packet, True if its ICRC is right. The fill is compared and the rest computed: same as a CRC
+        over all."""
         expected = icrc.of_headers(raw) ^ icrc.of_sources(batch.sources) ^ self._destinations[size][batch.owners]
         end = size - ICRC_BYTES
         carried = np.ascontiguousarray(batch.rows[:, end:size]).view("<u4")[:, 0]
@@ -177,29 +178,29 @@ class Receiver:
             self.responders.on_data(flow, int(lowest[flow]), int(highest[flow]), int(arrived[flow]), at)
 
     def counts(self) -> dict[int, int]:
-        """Flow id to packets recorded unharmed."""
+        """Return the number of intact packets recorded, by flow id."""
         return dict(zip((f.id for f in self.flows), self.received.per_flow.tolist(), strict=True))
 
     def move_ack(self, flow: int, sport: int) -> int:
-        """Acknowledge the flow with id ``flow`` from another source port; the time of the change. OSError."""
+        """Acknowledge the flow with id ``flow`` from another source port; return the time of the change. OSError."""
         return self.responders.move(int(np.searchsorted(self._qpns, responder_qpn(flow))), sport)
 
     def give_up(self, flows: Collection[int]) -> None:
-        """Close the responders of those of ``flows`` (ids) that are here: what still comes for them is dropped."""
+        """Close the local responders of ``flows`` (ids); packets that still arrive for them are dropped."""
         self._open[np.isin(self._ids, list(flows))] = False
 
     def drops(self) -> int:
-        """Datagrams lost because this worker did not read in time."""
+        """Return the number of datagrams lost because this worker did not read in time."""
         return sum(drops(inlet.sock) for inlet in self._inlets.values())
 
     def room_ns(self) -> int:
-        """How long every NIC's buffer holds what arrives there while nobody reads; flows are not faster than told."""
+        """Return how long every NIC's buffer can hold unread arriving packets, if flows keep to their rates."""
         return min(
             (int(buffer_bytes(inlet.sock) * 1e9 / max(inlet.load, 1)) for inlet in self._inlets.values()), default=0
         )
 
     def buffer_bytes(self) -> int:
-        """The smallest receive buffer granted."""
+        """Return the smallest receive buffer granted."""
         return min((buffer_bytes(inlet.sock) for inlet in self._inlets.values()), default=0)
 
     def close(self) -> None:
@@ -211,7 +212,8 @@ class Receiver:
 
 
 def _buffered_bytes(path_mtu: int) -> int:
-    """What a packet takes of a receive buffer at most: the kernel rounds up to a power of two and adds its own."""
+    """Return the most that a packet takes of a receive buffer: the kernel rounds up to a power of two and adds
+    overhead."""
     return 2 * data_bytes(path_mtu) + 1024
 
 

@@ -20,7 +20,7 @@ class RecordFile:
         self._used = 0
 
     def append(self, records: npt.NDArray[np.void]) -> None:
-        """Add ``records`` in order."""
+        """Append ``records`` in order."""
         while len(records):
             part = records[: _RECORDS - self._used]
             self._buffer[self._used : self._used + len(part)] = part
@@ -30,7 +30,7 @@ class RecordFile:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Write the buffered records."""
         view = self._buffer.view(np.uint8).data[: self._used * self._buffer.itemsize]
         while view:
             view = view[self._file.write(view) :]

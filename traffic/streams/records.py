@@ -1,6 +1,6 @@
-"""What the traffic engine writes down: packet records.
+"""Packet records that the traffic engine writes.
 
-The two record files are the only thing analysis needs; they hold every packet, so no figure is a guess.
+Analysis needs only the two record files. They hold every packet, so no figure is an estimate.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hpn.traffic.streams.qp import AckPolicy, Reply, Responder
 
 
 class Responders:
-    """The receiving ends of ``flows`` (local indexes). A lost acknowledgement does no harm: the next says more."""
+    """The receiving ends of ``flows`` (local indexes). A lost acknowledgement is harmless: the next one covers it."""
 
     def __init__(self, flows: Sequence[FlowSpec], namespaces: Mapping[str, NetNs], policy: AckPolicy) -> None:
         self.errors: Counter[str] = Counter()
@@ -28,13 +28,13 @@ class Responders:
         self._sockets = [open_sender(namespaces[f.dst_nic], f.dst_ip, f.ack_sport) for f in flows]
 
     def on_data(self, flow: int, lowest: int, highest: int, count: int, at_ns: int) -> None:
-        """Packets of ``flow`` arrived: reply if that is due, remember that one will be."""
+        """Handle packets of ``flow``: send the replies that are due, and remember that an acknowledgement is owed."""
         for reply in self._responders[flow].on_data(lowest, highest, count, at_ns):
             self._send(flow, reply)
         self._waiting.add(flow)
 
     def tick(self, next_ns: int) -> None:
-        """Send the acknowledgements whose delay will be over when this is called again, at ``next_ns``."""
+        """Send the acknowledgements whose delay will be over at the next call, at ``next_ns``."""
         for flow in tuple(self._waiting):
             responder = self._responders[flow]
             reply = responder.on_timer(next_ns)
@@ -55,7 +55,7 @@ class Responders:
             self.acks_sent += 1
 
     def move(self, flow: int, sport: int) -> int:
-        """Acknowledge ``flow`` from another source port from now on; the time of the change. OSError."""
+        """Acknowledge ``flow`` from another source port from now on; return the time of the change. OSError."""
         spec = self._flows[flow]
         old = self._sockets[flow]
         self._sockets[flow] = open_sender(self._namespaces[spec.dst_nic], spec.dst_ip, sport)

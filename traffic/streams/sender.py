@@ -1,4 +1,4 @@
-"""The sending half of a worker: fills bursts of due packets with numpy and hands each to the kernel in one call."""
+"""The sending half of a worker: fills bursts of due packets with numpy; each burst is one system call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hpn.traffic.streams.records import SENT
 from hpn.traffic.workers.messages import SendReport
 
 _ROWS = 512
-"""Packets prepared at once: 2 MB at path MTU 4096, of which an ordinary tick touches a fraction."""
+"""Packets prepared at once: 2 MB at path MTU 4096; an ordinary tick touches a fraction of it."""
 
 _SENT_NS, _ICRC = struct.Struct(">q"), struct.Struct("<I")
 _TOO_LARGE = frozenset({errno.EMSGSIZE, errno.EINVAL})
@@ -57,7 +57,7 @@ class Sender:
         self._room()
 
     def _room(self) -> None:
-        """Memory for the packets of a tick, with views on their parts."""
+        """Allocate memory for the packets of a tick, with views of their parts."""
         memory = np.full((_ROWS, self._size), wire.FILL, np.uint8)
         self._headers = memory[:, : wire.DATA_HEADER.itemsize]
         self._bytes = memory.reshape(-1).data
@@ -68,20 +68,20 @@ class Sender:
         return open_sender(self._namespaces[spec.src_nic], spec.src_ip, self._sports[flow], self._size)
 
     def begin(self, at_ns: int) -> None:
-        """Send from ``at_ns`` on; stand-ins wait for ``start``."""
+        """Send from ``at_ns`` on; replacement flows wait for ``start``."""
         self.schedule.start(at_ns, [i for i, flow in enumerate(self.flows) if flow.replaces is None])
 
     def start(self, flow: int) -> None:
-        """Send ``flow`` (local index), a stand-in, from now on."""
+        """Start sending ``flow`` (local index), a replacement flow."""
         self.schedule.start(now_ns(), [flow])
 
     def give_up(self, flow: int) -> None:
-        """Send nothing more of ``flow`` (local index); its queue pair is closed, which is no error."""
+        """Stop sending ``flow`` (local index); its queue pair is closed, which is no error."""
         self.schedule.stop(flow)
         self.requesters[flow].close()
 
     def tick(self) -> None:
-        """Send what is due now. MachineError when the path MTU does not fit through the interface."""
+        """Send what is due now. MachineError if the path MTU does not fit the interface."""
         due = self.schedule.due(now_ns())
         while True:
             flows = np.flatnonzero(due)
@@ -94,7 +94,7 @@ class Sender:
             due[flows] = np.where(taken, due[flows] - counts, 0)
 
     def _send(self, flows: I64, counts: I64) -> npt.NDArray[np.bool_]:
-        """One burst for each of ``flows``; False for those the kernel had no room for, which stay due."""
+        """Send one burst for each of ``flows``; return False for those the kernel had no room for, which stay due."""
         seqs = self.schedule.next_seq[flows]
         first = np.cumsum(counts) - counts
         timeless = self._fill(flows, counts, seqs, first)
@@ -122,7 +122,7 @@ class Sender:
         return taken
 
     def _fill(self, flows: I64, counts: I64, seqs: I64, first: I64) -> list[int]:
-        """Write the headers of all packets, as if sent at time 0; returns the ICRC of each."""
+        """Write the headers of all packets, as if sent at time 0; return the ICRC of each."""
         total = int(counts.sum())
         owner = np.repeat(flows, counts)
         index = self._counting[:total] - np.repeat(first, counts)
@@ -154,7 +154,7 @@ class Sender:
                 self.requesters[flow].on_sent(count, at)
 
     def _refused(self, flow: int, error: OSError) -> None:
-        """The kernel said no: the packets count as sent (and will be missing), as on a link that is gone."""
+        """Handle a refused send: the packets count as sent (and will be missing), as on a failed link."""
         name = self.flows[flow].name
         if error.errno in _TOO_LARGE:
             raise MachineError(
@@ -168,7 +168,7 @@ class Sender:
         self.errors[flow][errno.errorcode.get(error.errno or 0, str(error.errno))] += 1
 
     def move(self, flow: int, sport: int) -> int:
-        """Send ``flow`` (local index) from another source port from now on; the time of the change. OSError."""
+        """Send ``flow`` (local index) from another source port from now on; return the time of the change. OSError."""
         old, old_sport = self._sockets[flow], self._sports[flow]
         self._sports[flow] = sport
         try:
@@ -183,14 +183,14 @@ class Sender:
         return at
 
     def expire(self, at_ns: int) -> list[int]:
-        """Stop the queue pairs whose retries are used up; their local indexes."""
+        """Stop the queue pairs whose retries are used up; return their local indexes."""
         dead = [i for i, requester in enumerate(self.requesters) if requester.on_timer(at_ns)]
         for flow in dead:
             self.schedule.stop(flow)
         return dead
 
     def reports(self, gaps: Mapping[int, SendGaps]) -> Iterator[SendReport]:
-        """The account of each flow; ``gaps`` from what was recorded."""
+        """Yield the report of each flow; ``gaps`` from the send records."""
         for i, (flow, requester) in enumerate(zip(self.flows, self.requesters, strict=True)):
             gap = gaps.get(flow.id, SendGaps(0, 0, 0))
             yield SendReport(

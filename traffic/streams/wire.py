@@ -1,7 +1,7 @@
-"""The RoCEv2 packet: layout of every byte after UDP, and its invariant CRC, one packet or whole bursts at a time.
+"""RoCEv2 packet format: every byte after UDP, and the invariant CRC, for one packet or whole bursts.
 
-Data packets are RC SEND_ONLY, acknowledgements RC ACKNOWLEDGE (IBTA vol. 1, 9.2 BTH, 9.3.5 AETH, annex A17 RoCEv2).
-UDP payload of a data packet: BTH 12, path MTU bytes of payload, ICRC 4. The payload begins with our measurement header.
+Data packets are RC SEND_ONLY, acknowledgements RC ACKNOWLEDGE (IBTA vol. 1, 9.2 BTH, 9.3.5 AETH, annex A17 RoCEv2). UDP
+payload of a data packet: BTH 12, path MTU bytes of payload, ICRC 4. The payload begins with our measurement header.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ _IP_UDP = struct.Struct(">BBHHHBBH4s4sHHHH")
 _RESERVED = 4  # offset in the BTH of the byte that switches may change: masked in the ICRC
 SENT_AT = 28  # offset of ``sent_ns``
 _INDEX_AT = (16, 17)
-PSEUDO_BYTES = 8 + 20 + 8  # bytes in front of the BTH that the ICRC covers: LRH stand-in, IP, UDP
+PSEUDO_BYTES = 8 + 20 + 8  # bytes before the BTH that the ICRC covers: replacement for the LRH, IP, UDP
 _IP_ID_AT = (8 + 4, 8 + 5)
 _SOURCE_AT, _DESTINATION_AT = range(8 + 12, 8 + 16), range(8 + 16, 8 + 20)
 _SPORT_AT = range(8 + 20, 8 + 22)
 
 
 def icrc(src: str, dst: str, sport: int, ip_id: int, body: bytes) -> int:
-    """The invariant CRC over ``body`` (BTH to the last byte before the ICRC), to be written little-endian.
+    """Return the invariant CRC over ``body`` (BTH to the last byte before the ICRC), to be written little-endian.
 
-    CRC-32 over 8 x ff, then IP with TOS, TTL and checksum as ff, UDP with checksum ff, BTH byte 4 as ff and the
-    rest (IBTA A17.3.3). The IP header is the one Linux writes for us: no options, DF set.
+    It is a CRC-32 over 8 x ff, IP, UDP, BTH and the rest (IBTA A17.3.3). TOS, TTL, both checksums and BTH byte 4 count
+    as ff. The IP header is the one that Linux writes for us: no options, DF set.
     """
     masked = body[:_RESERVED] + b"\xff" + body[_RESERVED + 1 :]
     return zlib.crc32(pseudo_header(src, dst, sport, ip_id, len(body)) + masked)
@@ -78,7 +78,8 @@ def icrc(src: str, dst: str, sport: int, ip_id: int, body: bytes) -> int:
 
 @lru_cache(maxsize=4096)  # there are few paths and few sizes
 def pseudo_header(src: str, dst: str, sport: int, ip_id: int, body_bytes: int) -> bytes:
-    """What the ICRC covers in front of the BTH, for a ``body_bytes`` from there to the last byte before the ICRC."""
+    """Return the part before the BTH that the ICRC covers; ``body_bytes`` from the BTH to the last byte before the
+    ICRC."""
     udp_length = 8 + body_bytes + ICRC_BYTES
     return b"\xff" * 8 + _IP_UDP.pack(
         0x45,
@@ -100,7 +101,7 @@ def pseudo_header(src: str, dst: str, sport: int, ip_id: int, body_bytes: int) -
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """An acknowledgement as read from the wire."""
+    """An acknowledgement read from the wire."""
 
     qpn: int  # the requester's
     psn: int
@@ -109,7 +110,7 @@ class Ack:
 
 
 def pack_ack(src: str, dst: str, sport: int, flow: int, psn: int, syndrome: int) -> bytes:
-    """UDP payload of the acknowledgement (or NAK) of ``flow`` for ``psn``; its packet must carry IP id 0."""
+    """Return the UDP payload of an ACK (or NAK) of ``flow`` for ``psn``; its packet must carry IP id 0."""
     msn = (psn + (syndrome == SYNDROME_ACK)) & PSN_MASK  # one message per packet: completed messages
     body = _BTH.pack(RC_ACKNOWLEDGE, BTH_FLAGS, P_KEY, requester_qpn(flow), psn & PSN_MASK)
     body += _AETH.pack(syndrome << 24 | msn)
@@ -117,7 +118,7 @@ def pack_ack(src: str, dst: str, sport: int, flow: int, psn: int, syndrome: int)
 
 
 def parse_ack(payload: bytes, source: bytes, dst: str) -> Ack | None:
-    """The acknowledgement in a UDP payload; None when it is not one or its ICRC is wrong.
+    """Return the acknowledgement in a UDP payload; None if it is not one or its ICRC is wrong.
 
     ``source``: UDP source port (2 bytes) and IPv4 source address (4), as on the wire.
     """
@@ -133,7 +134,7 @@ def parse_ack(payload: bytes, source: bytes, dst: str) -> Ack | None:
 
 
 def data_templates(qpns: Sequence[int]) -> npt.NDArray[np.void]:
-    """The headers of data packets to ``qpns`` with index, PSN, sequence number and send time 0."""
+    """Return the headers of data packets to ``qpns`` with index, PSN, sequence number and send time 0."""
     headers = np.zeros(len(qpns), DATA_HEADER)
     headers["opcode"], headers["bth_flags"], headers["pkey"] = RC_SEND_ONLY, BTH_FLAGS, P_KEY
     headers["qpn"], headers["psn"], headers["magic"] = qpns, ACK_REQUEST, MAGIC
@@ -143,8 +144,8 @@ def data_templates(qpns: Sequence[int]) -> npt.NDArray[np.void]:
 class DataIcrc:
     """The ICRC of data packets of one path MTU as table look-ups.
 
-    CRC-32 is affine over XOR: the ICRC of a packet is a constant, XOR one table entry for each byte that differs
-    from the base packet. The bytes that vary are in the addresses and in the header; payload fill is constant.
+    CRC-32 is affine over XOR: the ICRC of a packet is a constant, XOR one table entry for each byte that differs from
+    the base packet. The bytes that vary are in the addresses and in the header; payload fill is constant.
     """
 
     def __init__(self, path_mtu: int) -> None:
@@ -166,25 +167,25 @@ class DataIcrc:
         self._time_high, self._time_high_crc = -1, 0
 
     def of_destination(self, dst: str) -> int:
-        """The part that the destination address decides, with the constant part."""
+        """Return the contribution of the destination address, including the constant part."""
         row = np.frombuffer(inet_aton(dst), np.uint8).reshape(1, 4)
         return int(look_up(self._destination, row)[0]) ^ self._constant
 
     def of_sources(self, sources: U8) -> U32:
-        """The part that source ports and addresses decide; rows as in a sockaddr_in: port 2 bytes, address 4."""
+        """Return the contribution of source ports and addresses; rows as in a sockaddr_in: port 2 bytes, address 4."""
         return look_up(self._source, sources)
 
     def of_path(self, src: str, dst: str, sport: int) -> int:
-        """The part that does not change while a flow keeps its source port, with the constant part."""
+        """Return the part that is constant while a flow keeps its source port, including the constant part."""
         row = np.frombuffer(sport.to_bytes(2, "big") + inet_aton(src), np.uint8).reshape(1, 6)
         return int(self.of_sources(row)[0]) ^ self.of_destination(dst)
 
     def of_headers(self, headers: U8) -> U32:
-        """The part that the 36 header bytes decide; ``headers`` has shape (packets, 36)."""
+        """Return the contribution of the 36 header bytes; ``headers`` has shape (packets, 36)."""
         return look_up(self._header, headers)
 
     def of_time(self, sent_ns: int) -> int:
-        """What replacing a ``sent_ns`` of 0 by this one changes."""
+        """Return how the ICRC changes when a ``sent_ns`` of 0 is replaced by this one."""
         high, low = sent_ns >> 32, sent_ns & 0xFFFFFFFF
         t = self._time
         if high != self._time_high:
@@ -195,14 +196,14 @@ class DataIcrc:
 
 
 def look_up(table: U32, rows: U8) -> U32:
-    """XOR over the columns of ``rows`` of each column's table entry; ``table`` holds 256 entries for each column."""
+    """Return the XOR over the columns of ``rows`` of each table entry; ``table`` holds 256 entries for each column."""
     first = np.arange(rows.shape[1], dtype=np.intp) * 256
     found: U32 = np.bitwise_xor.reduce(table[rows + first], axis=1)
     return found
 
 
 def byte_table(base: bytearray, at: int, tail: bytes = b"") -> U32:
-    """For each value of the byte ``at`` of ``base``, what it changes in the CRC of ``base + tail`` against value 0."""
+    """Return, for each value of byte ``at`` of ``base``, the change in the CRC of ``base + tail`` against value 0."""
     rest = zlib.crc32(tail, zlib.crc32(base))
     table = np.zeros(256, np.uint32)
     for bit in range(8):

@@ -1,6 +1,6 @@
-"""One worker process of the traffic engine: ``python -m traffic.worker CONTROL_FD``.
+"""One worker process of the traffic engine: ``python -m hpn.traffic.streams.worker CONTROL_FD``.
 
-Sleeps until the next tick, sends what is due, takes what has arrived, and answers the engine. Everything it learns goes
+It sleeps until the next tick, sends what is due, receives what has arrived, and answers the engine. All measurements go
 into two record files. It dies with its parent.
 """
 
@@ -48,12 +48,12 @@ from hpn.traffic.workers.messages import (
 from hpn.traffic.workers.served import Engine, collect_no_more, drain, serve
 
 _PROGRESS_NS = 100_000_000
-_EXPIRY_NS = 10_000_000  # how often retry timers are looked at
+_EXPIRY_NS = 10_000_000  # period of checking retry timers
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a requester is: its sender and local index."""
+    """Location of a requester: its sender and local index."""
 
     sender: Sender
     flow: int
@@ -87,7 +87,7 @@ class Worker:
         self._by_qpn = {requester_qpn(flow): place for flow, place in self._requesters.items()}
         self._ticker = Ticker()
         self._late_ticks = 0
-        # For the sake of acknowledgements, and before half of a buffer is full: an ordinary user's are small.
+        # Receive for acknowledgements, and before a buffer is half full: an unprivileged user's buffers are small.
         receive_ns = min(max(setup.ack_delay_ns, setup.tick_ns), self._receiver.room_ns() // 2)
         self._receive_every = receive_ns // setup.tick_ns  # ticks; 0: whenever something arrives
         self._ticks_to_receive = 0
@@ -95,7 +95,7 @@ class Worker:
         self._stopped = False
 
     def run(self) -> None:
-        """Serve the engine until it says Finish or goes away."""
+        """Serve the engine until it sends Finish or disconnects."""
         poll = select.epoll()
         poll.register(self._engine.fileno(), select.EPOLLIN)
         poll.register(self._ticker.fileno(), select.EPOLLIN)
@@ -143,7 +143,7 @@ class Worker:
         return Moved(move.flow, move.ack, at)
 
     def _replace(self, change: Replace) -> None:
-        """What is here of it; a stand-in's responder is always ready."""
+        """Apply the local part of a replacement; the responder of a replacement flow is always ready."""
         self._receiver.give_up(change.closes)
         for flow in sorted(self._requesters.keys() & {*change.closes, *change.starts}):
             place = self._requesters[flow]
@@ -201,7 +201,7 @@ class Worker:
         self._engine.say(report)
 
     def _drained(self, ticks: int) -> int | None:
-        """Go on receiving; when that was, if anything came."""
+        """Keep receiving; return the time if anything arrived, else None."""
         packets = self._receiver.received.packets
         self._tick(ticks)
         return now_ns() if packets != self._receiver.received.packets else None
@@ -226,7 +226,7 @@ class Worker:
 
 
 def _be_realtime() -> bool:
-    """Ask for SCHED_RR; False where that is not allowed."""
+    """Request SCHED_RR; return False where that is not allowed."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except OSError:

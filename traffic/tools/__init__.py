@@ -1,1 +1,1 @@
-"""Third-party traffic tools that bench compares with: iperf3, sockperf."""
+"""Third-party traffic tools that the benchmark compares with: iperf3, sockperf."""

@@ -1,4 +1,4 @@
-"""Programs that are not ours, run in a namespace: started, waited for by what they say, seen to end."""
+"""Third-party programs in a namespace: start, wait for an output line, wait for the end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ def spawn(
     ns: NetNs, command: list[str], stdout: int | IO[bytes], stderr: IO[bytes] | None = None
 ) -> subprocess.Popen[bytes]:
     """Start a program in a namespace."""
-    # A child is born into the namespace its parent's thread is in.
+    # A child inherits the namespace of its parent's thread.
     with ns.entered():
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr or subprocess.DEVNULL)
 
 
 async def said(server: subprocess.Popen[bytes], words: bytes, timeout_s: float, who: str) -> None:
-    """Wait for the words with which a server says that it listens. MachineError when it ends, or says nothing."""
+    """Wait until a server's output contains ``words``, its ready line. MachineError when it ends or prints nothing in
+    time."""
     fd = piped(server.stdout).fileno()
     os.set_blocking(fd, False)
     heard = b""
@@ -36,7 +37,7 @@ async def said(server: subprocess.Popen[bytes], words: bytes, timeout_s: float, 
 
 
 async def ended(process: subprocess.Popen[bytes], timeout_s: float, who: str) -> None:
-    """Wait for the end of a program. MachineError when that takes longer."""
+    """Wait for the end of a program. MachineError after ``timeout_s``."""
     pidfd = os.pidfd_open(process.pid)
     try:
         await _readable(pidfd, timeout_s, who)

@@ -1,4 +1,4 @@
-"""iperf3 as a foreign judge of throughput: one UDP run between two namespaces."""
+"""iperf3 as a third-party reference for throughput: one UDP run between two namespaces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpn.traffic.tools.foreign import ended, said, spawn
 
 @dataclass(frozen=True, slots=True)
 class UdpResult:
-    """What iperf3 measured. ``goodput_bps``: payload bits per second that the server received."""
+    """Result of iperf3. ``goodput_bps``: payload bits per second that the server received."""
 
     seconds: float
     packets: int
@@ -26,7 +26,7 @@ class UdpResult:
 async def udp(
     client: NetNs, server: NetNs, server_ip: str, rate_bps: int, seconds: int, payload_bytes: int, port: int = 5201
 ) -> UdpResult:
-    """Send UDP from ``client`` to ``server`` at ``rate_bps`` of payload. MachineError when that fails."""
+    """Send UDP from ``client`` to ``server`` at ``rate_bps`` of payload. MachineError on failure."""
     tool = shutil.which("iperf3")
     if tool is None:
         raise MachineError("iperf3 is not installed; apt-get install iperf3")

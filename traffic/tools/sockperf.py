@@ -1,4 +1,4 @@
-"""sockperf as a foreign judge of what a packet costs: one UDP run at a rate between two namespaces."""
+"""sockperf as a third-party reference for the cost of a packet: one UDP run at a rate between two namespaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CAME = re.compile(r"Total (\d+) messages received")
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What sockperf counted at both ends. The few messages that it warms up with may be among those received."""
+    """Message counts of sockperf at both ends. The few warm-up messages may be among those received."""
 
     seconds: float
     sent: int
@@ -29,14 +29,14 @@ class Throughput:
 
 
 def installed() -> bool:
-    """Whether it can be run here."""
+    """Return True if sockperf is installed."""
     return shutil.which("sockperf") is not None
 
 
 async def udp(
     client: NetNs, server: NetNs, server_ip: str, packets_per_s: int, seconds: int, payload_bytes: int, port: int = 5202
 ) -> Throughput:
-    """Send UDP from ``client`` to ``server`` at that rate. MachineError when that fails."""
+    """Send UDP from ``client`` to ``server`` at that rate. MachineError on failure."""
     if not installed():
         raise MachineError("sockperf is not installed; apt-get install sockperf")
     at = ["-i", server_ip, "-p", str(port)]
@@ -51,7 +51,7 @@ async def udp(
             finally:
                 sender.kill()
                 sender.wait()
-            listener.send_signal(signal.SIGINT)  # makes it say what it got
+            listener.send_signal(signal.SIGINT)  # makes it print its totals
             os.set_blocking(piped(listener.stdout).fileno(), True)
             heard, _ = listener.communicate(timeout=10)
         finally:
@@ -62,7 +62,7 @@ async def udp(
 
 
 def parse(client: str, server: str) -> Throughput:
-    """What both ends said in the end. MachineError when that is not understood."""
+    """Parse the final output of both ends. MachineError when it is not understood."""
     sent, came = _SENT.search(client), _CAME.search(server)
     if sent is None or came is None:
         raise MachineError(f"sockperf's answer is not understood: {client[-200:]!r}, {server[-200:]!r}")

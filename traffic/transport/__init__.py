@@ -1,1 +1,1 @@
-"""Reliable connections as RoCEv2 has them: the packets on the wire and the machines at both ends."""
+"""Reliable connections as in RoCEv2: packets on the wire, and the state machines at both ends."""

@@ -1,4 +1,4 @@
-"""What a batch of received packets is, once read: runs of writes, and replies."""
+"""Result of reading a batch of received packets: runs of writes, and replies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hpn.traffic.transport.packets import Packet
 class ArrivedRun(NamedTuple):
     """Intact packets with consecutive PSNs for one queue pair, in the order they arrived.
 
-    ``owner`` is that of the batch; ``psn`` (24 bits) of the first packet; ``ack_requested`` by any of them; ``marked``
-    of them by a switch (CE); ``rows`` are their places in the batch.
+    ``owner`` is that of the batch. ``psn`` (24 bits) is that of the first packet. ``ack_requested``: by any of the
+    packets. ``marked``: number of packets marked by a switch (CE). ``rows``: their indexes in the batch.
     """
 
     owner: int
@@ -26,7 +26,7 @@ class ArrivedRun(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """What a batch brought."""
+    """Contents of a batch."""
 
     runs: list[ArrivedRun]
     replies: list[tuple[int, Packet]]  # acknowledgements and CNPs, intact, each with its place in the batch

@@ -1,9 +1,9 @@
-"""What both ends of a queue pair count. PURE.
+"""Counters of both ends of a queue pair. PURE.
 
-Names as ``rdma statistic show`` and /sys/class/infiniband/*/ports/1/hw_counters have them, for what an adapter counts
-too (meanings: NVIDIA, "Understanding mlx5 Linux Counters and Status Parameters"; Linux
-drivers/infiniband/hw/mlx5/counters.c). Counters of reads, atomics and receives without a buffer (implied_nak_seq_err,
-rnr_nak_retry_err) have no counterpart: all here are WRITEs into memory that is there.
+Counters that an adapter has too are named as in ``rdma statistic show`` and
+/sys/class/infiniband/*/ports/1/hw_counters. Meanings: NVIDIA, "Understanding mlx5 Linux Counters and Status
+Parameters"; Linux drivers/infiniband/hw/mlx5/counters.c. Counters of reads, atomics and receives without a buffer
+(implied_nak_seq_err, rnr_nak_retry_err) have no counterpart: all requests here are WRITEs into existing memory.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RequesterCounters:
-    """Of the sending end, since it was made.
+    """Counters of the sending end, since it was created.
 
-    ``packets`` sent in all, ``packets_again`` of them not for the first time. ``local_ack_timeout_err``: the timer
+    ``packets``: sent in all; ``packets_again``: retransmissions among them. ``local_ack_timeout_err``: the timer
     expired and retries were left. ``packet_seq_err``: NAKs of a sequence error received. ``req_cqe_error``: completions
-    in error, of these ``req_cqe_flush_error`` flushed.
+    in error, of which ``req_cqe_flush_error`` were flushed.
     """
 
     packets: int
@@ -32,10 +32,10 @@ class RequesterCounters:
 
 @dataclass(frozen=True, slots=True)
 class ResponderCounters:
-    """Of the receiving end, since it was made.
+    """Counters of the receiving end, since it was created.
 
-    ``packets`` received in all; ``out_of_sequence`` of them came before one that was missing, ``duplicate_request`` had
-    been there already. ``naks`` sent.
+    ``packets``: received in all. ``out_of_sequence``: packets that arrived before a missing one. ``duplicate_request``:
+    packets received before. ``naks``: NAKs sent.
     """
 
     packets: int

@@ -1,4 +1,4 @@
-"""What is to be written in a tick: runs of packets, and packets that are complete already."""
+"""Packets to write in a tick: runs of packets, and packets that are complete already."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Entry(NamedTuple):
 
     numbers: tuple[int, int, int, int, int, int, int, int, int]
     """Path, PSN, index of the first in its message, count, packets and bytes of the message, immediate or -1, send
-    time, whether the last asks for an acknowledgement in any case."""
+    time. Last: 1 if the run's last packet always requests an acknowledgement."""
 
     address: int
     words: U64
@@ -28,12 +28,12 @@ class Entry(NamedTuple):
 
     @property
     def packets(self) -> int:
-        """How many."""
+        """Number of packets."""
         return self.numbers[3]
 
 
 def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> Entry:
-    """A run as an entry: each of its packets with its word, all said to leave at ``sent_ns``."""
+    """Return a run as an entry: each packet with its word, all with the send time ``sent_ns``."""
     request = run.request
     packets = -(-request.size_bytes // path_mtu)
     immediate = -1 if request.immediate is None else request.immediate
@@ -42,5 +42,6 @@ def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> E
 
 
 def ready_entry(path: int, packet: bytes, path_mtu: int) -> Entry:
-    """One packet that is complete from its IP header on, such as a reply; for the rest it looks like a MIDDLE."""
+    """Return an entry for one packet that is complete from its IP header on, such as a reply; otherwise it is like a
+    MIDDLE."""
     return Entry((path, 0, 1, 1, 3, 3 * path_mtu, -1, 0, 0), 0, _NO_WORD, packet)

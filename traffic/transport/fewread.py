@@ -1,4 +1,4 @@
-"""A few received packets, read one at a time: numpy's fixed cost for a batch is that of some 25 packets here."""
+"""Reader of small batches, packet by packet: numpy's fixed cost for a batch is that of some 25 packets here."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _Write = tuple[int, int, int, int, int, int, bool, int]
 
 
 class FewReader:
-    """Reads batches of any size, at a cost for each packet; ``incoming`` has one for large batches."""
+    """Reader of batches of any size, at a cost for each packet; ``incoming`` has one for large batches."""
 
     def __init__(self, ips: Sequence[str]) -> None:
         self._ips = tuple(ips)
 
     def read(self, batch: Batch) -> Arrivals:
-        """Take a batch apart; its owners are indexes in ``ips``."""
+        """Parse a batch; its owners are indexes in ``ips``."""
         found: dict[int, list[_Write]] = {}
         replies: list[tuple[int, Packet]] = []
         foreign = damaged = 0
@@ -77,7 +77,7 @@ class FewReader:
 
 
 def _read_write(udp_payload: bytes, begin: int, end: int, marked: bool, row: int) -> tuple[int, _Write]:
-    """QPN and all else of an intact write with its payload from ``begin`` to ``end``."""
+    """Return the QPN and the other fields of an intact write with its payload from ``begin`` to ``end``."""
     qpn, psn = _NUMBERS.unpack_from(udp_payload, 4)
     opcode = udp_payload[0]
     word = int.from_bytes(udp_payload[begin : min(begin + 8, end)], "little")
@@ -87,7 +87,7 @@ def _read_write(udp_payload: bytes, begin: int, end: int, marked: bool, row: int
 
 
 def _runs(found: dict[int, list[_Write]]) -> Iterator[ArrivedRun]:
-    """By queue pair, then as they came, cut where PSNs are not consecutive."""
+    """Yield runs by queue pair, then in order of arrival, split where PSNs are not consecutive."""
     for key in sorted(found):
         writes = found[key]
         start = 0

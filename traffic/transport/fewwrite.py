@@ -1,4 +1,4 @@
-"""A few packets to send, written one at a time: numpy's fixed cost for a tick is that of some 20 packets here."""
+"""Writer of a few packets, one at a time: numpy's fixed cost for a tick is that of some 20 packets here."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _PSN_AT = 8  # offset after UDP
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What full-size packets of one path with one opcode, or its acknowledgements, have in common."""
+    """Common part of full-size packets of one path with one opcode, or of its acknowledgements."""
 
     head: bytes  # IP, UDP and the BTH up to the PSN
-    seed: int  # the CRC of what the ICRC covers of it
+    seed: int  # the CRC over the covered part of it
 
 
 class _Path:
-    """An envelope, and what follows from it."""
+    """An envelope with its derived data."""
 
     def __init__(self, envelope: Envelope, ack_every: int) -> None:
         self.envelope = envelope
@@ -52,7 +52,7 @@ class _Path:
 
 
 class FewWriter:
-    """Fills ``rows`` at a cost for each packet; ``traffic.transport.writer`` has one for large ticks."""
+    """Writer into ``rows`` at a cost for each packet; ``traffic.transport.writer`` has one for large ticks."""
 
     def __init__(self, rows: PacketRows, path_mtu: int) -> None:
         self._rows = rows
@@ -62,18 +62,19 @@ class FewWriter:
         self._paths: dict[int, _Path] = {}
 
     def set_path(self, number: int, envelope: Envelope, ack_every: int) -> None:
-        """What is written for that path from now on has this envelope."""
+        """Use this envelope for packets written to that path from now on."""
         self._paths[number] = _Path(envelope, ack_every)
 
     def acknowledgement(self, path: int, psn: int, syndrome: int, msn: int) -> bytes:
-        """As ``traffic.transport.packets.pack_ack`` has it, in its IP packet; ``psn`` and ``msn`` of 24 bits."""
+        """Return an acknowledgement as ``traffic.transport.packets.pack_ack``, in its IP packet; ``psn`` and ``msn`` of
+        24 bits."""
         of = self._paths[path]
         layout = of.layouts.get(Opcode.ACKNOWLEDGE) or self._lay_out(of, Opcode.ACKNOWLEDGE, 0)
         rest = _ACK.pack(psn, syndrome << 24 | msn)
         return layout.head + rest + zlib.crc32(rest, layout.seed).to_bytes(ICRC_BYTES, "little")
 
     def write(self, first: int, entries: Sequence[Entry]) -> int:
-        """Fill rows from ``first`` on; the row behind the last."""
+        """Fill rows from ``first`` on; return the row after the last."""
         at = first
         for entry in entries:
             if entry.ready:
@@ -85,7 +86,7 @@ class FewWriter:
         return at
 
     def write_part(self, at: int, entry: Entry, start: int, stop: int) -> None:
-        """Fill the rows of a run's packets from ``start`` to before ``stop``; its first has row ``at``."""
+        """Fill the rows of a run's packets from ``start`` to before ``stop``; the first of them has row ``at``."""
         number, psn, first, count, packets, size, immediate, sent_ns, ack_last = entry.numbers
         path, rows, fill = self._paths[number], self._rows, self._fill
         tag = None if immediate < 0 else immediate

@@ -1,8 +1,9 @@
 """The ICRC of full-size RDMA WRITE packets as table look-ups.
 
 CRC-32 is affine over XOR: a packet's ICRC is a constant of its layout, XOR one table entry for each byte that differs
-from zero. What a byte changes depends on its distance from the end alone, and behind the head (addresses, headers,
-the 16 payload bytes that vary) every full-size packet has the same fill: one table serves all layouts, by distance.
+from zero. The effect of a byte depends only on its distance from the end. After the head (addresses, headers, the 16
+payload bytes that vary) every full-size packet has the same fill. So one table, indexed by distance, serves all
+layouts.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from hpn.traffic.streams import wire
 from hpn.traffic.transport.packets import PAYLOAD_HEAD_BYTES
 
 EXTENSIONS = (0, IMMEDIATE_BYTES, RETH_BYTES, RETH_BYTES + IMMEDIATE_BYTES)
-"""What can stand between the BTH and the payload of a write, in bytes."""
+"""Possible sizes, in bytes, of the headers between the BTH and the payload of a write."""
 
-_PSEUDO = 8 + 20 + 8  # bytes in front of the BTH: LRH stand-in, IP, UDP
+_PSEUDO = 8 + 20 + 8  # bytes in front of the BTH: replacement for the LRH, IP, UDP
 _SOURCE_IP, _DESTINATION_IP, _SPORT = 8 + 12, 8 + 16, 8 + 20
 _WIDEST = _PSEUDO + BTH_BYTES + EXTENSIONS[-1] + PAYLOAD_HEAD_BYTES
-_RESERVED = 4  # offset in the BTH of the byte that switches may change: masked, so its value is no part of anything
+_RESERVED = 4  # offset in the BTH of the byte that switches may change: masked, so its value does not matter
 
 
 Places = npt.NDArray[np.intp]
@@ -40,28 +41,28 @@ class WriteIcrc:
         self._constants = {extension: self._constant(extension, path_mtu) for extension in EXTENSIONS}
 
     def _constant(self, extension: int, path_mtu: int) -> int:
-        """The ICRC of a packet whose addresses and head are all zero."""
+        """Return the ICRC of a packet whose addresses and head are all zero."""
         head = bytearray(BTH_BYTES + extension + PAYLOAD_HEAD_BYTES)
         head[_RESERVED] = 0xFF
         pseudo = wire.pseudo_header("0.0.0.0", "0.0.0.0", 0, 0, BTH_BYTES + extension + path_mtu)
         return zlib.crc32(pseudo + head + self._fill)
 
     def of_columns(self, extension: int, first: int, rows: wire.U8) -> wire.U32:
-        """What the bytes from offset ``first`` after UDP on change, XOR over each of ``rows``; byte 4 must be 0."""
+        """Return the contribution of each of ``rows``, bytes from offset ``first`` after UDP on; byte 4 must be 0."""
         return self._look_up(extension, _PSEUDO + first, rows)
 
     def offsets(self, extension: int, first: int, count: int) -> Places:
-        """Where in the table ``count`` bytes from offset ``first`` after UDP on begin: for ``of_offsets``."""
+        """Return the table offsets of ``count`` bytes from offset ``first`` after UDP on, for ``of_offsets``."""
         begin = self._column(extension, _PSEUDO + first)
         return np.arange(begin, begin + count) * 256
 
     def of_offsets(self, offsets: Places, rows: wire.U8) -> wire.U32:
-        """What bytes of mixed layouts change: ``offsets`` and ``rows`` have the same shape."""
+        """Return the contribution of bytes of mixed layouts: ``offsets`` and ``rows`` have the same shape."""
         found: wire.U32 = np.bitwise_xor.reduce(self._table[offsets + rows], axis=1)
         return found
 
     def received(self, extension: int) -> wire.U32:
-        """The table for rows of source port, source address, and all from the BTH to the payload's head."""
+        """Return the table for rows of source port, source address, and BTH to payload head."""
         first = self._column(extension, _PSEUDO)
         columns = (
             *self._columns(extension, _SPORT, 2),
@@ -71,18 +72,18 @@ class WriteIcrc:
         return self._table.reshape(-1, 256)[list(columns)].reshape(-1)
 
     def filled(self, places: Sequence[int]) -> list[wire.U32]:
-        """What a byte of the payload behind its head changes by not being the fill: a table for each of ``places``."""
+        """Return a table for each of ``places`` after the payload's head: the effect of differing from the fill."""
         payload = bytearray([wire.FILL]) * (PAYLOAD_HEAD_BYTES + len(self._fill))
         tables = [wire.byte_table(payload, at) for at in places]
         return [table ^ table[wire.FILL] for table in tables]
 
     def of_sources(self, extension: int, sources: wire.U8) -> wire.U32:
-        """What source ports and addresses change; rows as in a sockaddr_in: port 2 bytes, address 4."""
+        """Return the contribution of source ports and addresses; rows as in a sockaddr_in: port 2 bytes, address 4."""
         ports = self._look_up(extension, _SPORT, sources[:, :2])
         return ports ^ self._look_up(extension, _SOURCE_IP, sources[:, 2:])
 
     def of_destination(self, extension: int, dst_ip: str) -> int:
-        """What the destination address decides, with the constant part."""
+        """Return the contribution of the destination address, including the constant part."""
         row = np.frombuffer(inet_aton(dst_ip), np.uint8).reshape(1, 4)
         return int(self._look_up(extension, _DESTINATION_IP, row)[0]) ^ self._constants[extension]
 
@@ -93,5 +94,5 @@ class WriteIcrc:
         return range(self._column(extension, at), self._column(extension, at) + count)
 
     def _column(self, extension: int, at: int) -> int:
-        """Which column of the widest layout has the same distance from the end as byte ``at`` of this one."""
+        """Return the column of the widest layout that has the same distance from the end as byte ``at`` of this one."""
         return at + EXTENSIONS[-1] - extension

@@ -1,6 +1,6 @@
-"""Packets in order become memory: what was written where, and which messages are complete. PURE.
+"""Memory end of a responder: in-order packets are written, and complete messages are reported. PURE.
 
-A packet's payload is stood for by its word (``traffic.transport.packets``), so memory is written a word per packet.
+A packet's payload is represented by its word (``traffic.transport.packets``), so memory is written one word per packet.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hpn.traffic.transport.packets import WITH_IMMEDIATE, Opcode
 
 
 def _any(*opcodes: Opcode) -> bytes:
-    """A regular expression that is one of these opcodes."""
+    """Return a regular expression that matches one of these opcodes."""
     return b"[" + re.escape(bytes(opcodes)) + b"]"
 
 
-# What a run may hold of one message, at its beginning and further on (IBTA vol. 1, 9.7.4.1.2). A regular expression
-# over the opcodes costs a microsecond for any run; masks of arrays cost ten.
+# Packets of one message that a run may hold, at its beginning and further on (IBTA vol. 1, 9.7.4.1.2). A regular
+# expression over the opcodes costs a microsecond for any run; masks of arrays cost ten.
 _REST = _any(Opcode.WRITE_MIDDLE) + b"*" + _any(Opcode.WRITE_LAST, Opcode.WRITE_LAST_IMMEDIATE) + b"?"
 _ONLY = _any(Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE)
 _BEGINS = re.compile(_ONLY + b"|" + _any(Opcode.WRITE_FIRST) + _REST, re.DOTALL)
@@ -33,7 +33,7 @@ _ENDS = _TAGGED + bytes((Opcode.WRITE_LAST, Opcode.WRITE_ONLY))
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """Consecutive packets of WRITEs: sequences of equal length that nobody changes any more.
+    """Consecutive packets of WRITEs: sequences of equal length that are never changed again.
 
     ``sizes`` in bytes of the payload without pad; ``addresses`` and ``immediates`` count where the opcode has them.
     """
@@ -48,7 +48,7 @@ class Packets:
         return len(self.opcodes)
 
     def part(self, start: int, stop: int) -> Packets:
-        """Those from ``start`` to before ``stop``."""
+        """Return the packets from ``start`` to before ``stop``."""
         if stop - start == len(self.opcodes):
             return self
         of = slice(start, stop)
@@ -56,7 +56,7 @@ class Packets:
 
 
 class Written(NamedTuple):
-    """``words``, one for each path MTU of memory from ``address`` on; the last may stand for less."""
+    """Memory write: ``words``, one per path MTU of memory from ``address`` on; the last may cover less."""
 
     address: int
     words: NDArray[np.uint64]
@@ -65,7 +65,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A message is there, whole; ``tag`` is its immediate, if it had one."""
+    """A complete message; ``tag`` is its immediate, if it had one."""
 
     tag: int | None
     address: int
@@ -74,7 +74,7 @@ class Arrived:
 
 @dataclass(slots=True)
 class Delivery:
-    """What packets brought, in order. ``invalid``: the one behind them makes no sense (answer: NAK 0x61)."""
+    """Result of delivering packets, in order. ``invalid``: the packet after them is invalid (answer: NAK 0x61)."""
 
     written: list[Written] = field(default_factory=list)
     arrived: list[Arrived] = field(default_factory=list)
@@ -82,30 +82,30 @@ class Delivery:
 
 
 class Inbox:
-    """The memory end of a responder: keeps packets until all before them are there, then delivers each once.
+    """The memory end of a responder: stores packets until all before them have arrived, then delivers each once.
 
-    ``bytes_`` and ``messages`` (rx_write_requests) delivered so far: goodput, as nothing counts twice. ``invalid``: a
-    packet made no sense where it stood (IBTA vol. 1, 9.7.4.1.2), and nothing is delivered from there on.
-    With ``whole`` memory is told of once for each message, when all of it is there, and not at each of its packets.
+    ``bytes_`` and ``messages`` (rx_write_requests) delivered so far are goodput, as nothing counts twice. ``invalid``:
+    a packet was invalid at its position (IBTA vol. 1, 9.7.4.1.2), and nothing is delivered from there on. With
+    ``whole`` memory writes are reported once per message, when it is complete, and not per packet.
     """
 
     def __init__(self, path_mtu: int, first_psn: int = 0, *, whole: bool = False) -> None:
         self._path_mtu = path_mtu
-        self._parts: list[NDArray[np.uint64]] | None = [] if whole else None  # of the message under way
+        self._parts: list[NDArray[np.uint64]] | None = [] if whole else None  # of the current message
         self._next = first_psn  # absolute PSN of the next packet to deliver
         self._kept: dict[int, Packets] = {}
-        self._address: int | None = None  # of the message that is under way
-        self._size = 0  # of what is there of it
+        self._address: int | None = None  # of the current message
+        self._size = 0  # bytes received of it
         self.bytes_ = 0
         self.messages = 0
         self.invalid = False
 
     def keep(self, psn: int, packets: Packets) -> None:
-        """Take what the responder accepted, by the absolute PSN of its first packet."""
+        """Store packets that the responder accepted, by the absolute PSN of the first."""
         self._kept[psn] = packets
 
     def deliver(self, expected: int) -> Delivery:
-        """All packets below ``expected``, which the responder has in order."""
+        """Deliver all packets below ``expected``, which the responder has in order."""
         delivery = Delivery()
         while self._next < expected and not self.invalid:
             packets = self._kept.pop(self._next)
@@ -129,12 +129,12 @@ class Inbox:
             start = stop
 
     def _sound(self, sizes: Sequence[int], ends: bool) -> bool:
-        """All payloads are whole; but the last of a message has what is left."""
+        """Return True if all payloads are full-size, except the last of a message, which may be shorter."""
         rest = len(sizes) - sizes.count(self._path_mtu)
         return rest == 0 or (rest == 1 and ends and 0 < sizes[-1] < self._path_mtu)
 
     def _write(self, packets: Packets, start: int, stop: int, last_size: int, delivery: Delivery) -> None:
-        """Packets of one message."""
+        """Write packets of one message."""
         if self._address is None:
             self._address, self._size = packets.addresses[start], 0
         size = (stop - start - 1) * self._path_mtu + last_size
@@ -146,7 +146,7 @@ class Inbox:
         self.bytes_ += size
 
     def _arrive(self, tag: int | None, delivery: Delivery) -> None:
-        """The message that is under way is there."""
+        """Complete the current message."""
         address, self._address = self._address, None
         if address is not None:
             if self._parts is not None:

@@ -1,4 +1,5 @@
-"""A large batch of received packets becomes runs and replies: full-size writes with numpy, all else one at a time."""
+"""Reader of large batches: received packets become runs and replies. Full-size writes use numpy, the rest is one by
+one."""
 
 from __future__ import annotations
 
@@ -32,21 +33,21 @@ Rows = npt.NDArray[np.intp]
 
 _SOURCE_BYTES = 6
 _HEAD_BYTES = 52  # no layout's head is longer; with the 4 bytes that rows are shifted by, a multiple of 8
-_TAIL_BYTES = EXTENSIONS[-1] + ICRC_BYTES  # what is behind the end of the payload of the shortest layout
-_RESERVED = 4  # offset of the byte that the ICRC leaves out
+_TAIL_BYTES = EXTENSIONS[-1] + ICRC_BYTES  # bytes after the end of the payload of the shortest layout
+_RESERVED = 4  # offset of the byte that the ICRC excludes
 _NEVER = 0xFFFFFFFF
 _FILL_WORD = np.uint64(int.from_bytes(bytes([wire.FILL] * 8), "little"))
 _BITS = 24  # of a PSN, and of a queue pair number
-_OTHER = len(EXTENSIONS)  # the layout of all that is no full-size write
+_OTHER = len(EXTENSIONS)  # the layout of everything but full-size writes
 _SMALL = 14  # packets of a batch up to which one at a time is faster
 
 
 class _Layouts:
     """Full-size writes as one table, so that those of all layouts are checked together.
 
-    A packet is looked at as its source, its head and its tail. A byte of them is part of what the ICRC covers (counted
-    from zero or, in the fill, from what it must be), or of the ICRC itself, or of neither, by its layout. The bytes of
-    the ICRC are looked up too, each as itself: then XOR over all is what the destination alone decides.
+    A packet is split into its source, head and tail. Depending on the layout, each byte is covered by the ICRC, or part
+    of the ICRC, or neither. Covered bytes count from zero or, in the fill, from the fill value. The bytes of the ICRC
+    are looked up too, each as itself. The XOR over all bytes is then the contribution of the destination alone.
     """
 
     def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
@@ -58,7 +59,7 @@ class _Layouts:
         for layout, extension in enumerate(EXTENSIONS):
             table = icrc.received(extension).reshape(-1, 256).copy()
             table[_SOURCE_BYTES + _RESERVED] = 0
-            head = _HEAD_BYTES - BTH_BYTES - extension  # of the payload, in the head
+            head = _HEAD_BYTES - BTH_BYTES - extension  # bytes of the payload in the head
             filled = icrc.filled([*range(PAYLOAD_HEAD_BYTES, head), *range(path_mtu - extension, path_mtu)])
             tail = _SOURCE_BYTES + _HEAD_BYTES + extension
             self.offsets[layout, :tail] = 256 * (len(parts) + np.arange(tail))
@@ -69,7 +70,7 @@ class _Layouts:
         self.destinations = np.array([*of_ips, [0] * len(ips)], np.uint32)
         lengths = [BTH_BYTES + extension + path_mtu + ICRC_BYTES for extension in EXTENSIONS]
         self.full_bytes = np.array([*lengths, _NEVER], np.uint32)
-        # By opcode and, in the byte above, the flags, as the two lie in memory.
+        # By opcode and, in the byte above, the flags, as the two are in memory.
         self.of = np.full(1 << 16, _OTHER, np.uint8)
         for flags in range(256):
             if not flags & PAD_MASK << PAD_SHIFT:
@@ -78,7 +79,7 @@ class _Layouts:
 
 
 class _Found:
-    """What is known of the packets of a batch while it is read; of a write only where it is intact."""
+    """Fields of the packets of a batch while it is read; those of a write are valid only if it is intact."""
 
     def __init__(self, seen: wire.U8, path_mtu: int) -> None:
         self.opcode = seen[:, _SOURCE_BYTES]
@@ -92,10 +93,10 @@ class _Found:
 
 
 class FrameReader:
-    """Reads packets with up to ``path_mtu`` bytes of payload, sent to ``ips``; rows must have ``row_bytes``.
+    """Reader of packets with up to ``path_mtu`` bytes of payload, sent to ``ips``; rows must have ``row_bytes``.
 
-    A longer packet is cut to fit and so has a wrong ICRC. Of full-size packets the payload behind the first 16 bytes is
-    compared with our fill, which then stands for itself in the ICRC.
+    A longer packet is truncated and so has a wrong ICRC. In full-size packets the payload after the first 16 bytes is
+    compared with our fill, whose ICRC contribution is known.
     """
 
     def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
@@ -106,7 +107,7 @@ class FrameReader:
         self._layouts = _Layouts(path_mtu, ips)
 
     def read(self, batch: Batch) -> Arrivals:
-        """Take a batch apart; its owners are indexes in ``ips``."""
+        """Parse a batch; its owners are indexes in ``ips``."""
         if len(batch.lengths) <= _SMALL:
             return self._few.read(batch)
         which = slice(len(batch.lengths)) if batch.places is None else batch.places
@@ -125,23 +126,23 @@ class FrameReader:
         return Arrivals(_runs(batch, intact, found), found.replies, damaged, found.foreign)
 
     def _are_intact(self, layout: wire.U8, seen: wire.U8, owners: Rows) -> npt.NDArray[np.bool_]:
-        """Whether the ICRC is right, what is left out of head and tail taken for the fill."""
+        """Return True where the ICRC is right if the bytes outside head and tail are the fill."""
         of = self._layouts
         icrc = np.bitwise_xor.reduce(of.table[of.offsets[layout] + seen], axis=1)
         right: npt.NDArray[np.bool_] = icrc == of.destinations[layout, owners]
         return right
 
     def _solid(self, batch: Batch, which: Rows | slice) -> npt.NDArray[np.bool_] | np.bool_:
-        """Whether what lies between head and tail is the fill."""
+        """Return True where the bytes between head and tail are the fill."""
         last = len(batch.lengths) if isinstance(which, slice) else int(which[-1]) + 1
         same = batch.rows[:last, _HEAD_BYTES : BTH_BYTES + self._path_mtu].view(np.uint64) == _FILL_WORD
-        if same.all():  # as always, but for damage; rows keep what they had behind a reply
+        if same.all():  # always, except for damage; rows keep stale bytes after a reply
             return np.True_
         solid: npt.NDArray[np.bool_] = same.all(axis=1)[which]
         return solid
 
     def _read_ends(self, row: int, extension: int, seen: wire.U8, found: _Found) -> None:
-        """What stands between BTH and payload of a first or last packet, and the word behind it."""
+        """Read the headers between BTH and payload of a first or last packet, and the word after them."""
         begin = _SOURCE_BYTES + BTH_BYTES
         between = seen[row, begin : begin + extension + 8].tobytes()
         found.word[row] = int.from_bytes(between[extension:], "little")
@@ -151,7 +152,7 @@ class FrameReader:
             found.immediate[row] = int.from_bytes(between[extension - 4 : extension], "big")
 
     def _read_one(self, row: int, batch: Batch, found: _Found) -> bool:
-        """A reply, a write of any size, or neither; whether it is an intact write."""
+        """Read a reply, a write of any size, or a foreign packet; return True if it is an intact write."""
         place = row if batch.places is None else batch.places[row]
         udp_payload = batch.rows[place, : batch.lengths[row]].tobytes()
         packet = parse(udp_payload, batch.sources[row].tobytes(), self._ips[batch.owners[row]])
@@ -169,21 +170,22 @@ class FrameReader:
 
 
 def _columns(rows: wire.U8, at: int, kind: str, count: int) -> npt.NDArray[np.uint64]:
-    """``count`` numbers that stand from byte ``at`` on in each row."""
+    """Return ``count`` numbers that begin at byte ``at`` of each row."""
     size = count * np.dtype(kind).itemsize
     found: npt.NDArray[np.uint64] = np.ascontiguousarray(rows[:, at : at + size]).view(kind)
     return found
 
 
 def _runs(batch: Batch, intact: npt.NDArray[np.bool_], found: _Found) -> list[ArrivedRun]:
-    """The intact writes: by queue pair, then as they came, cut where PSNs are not consecutive or begin again."""
+    """Return the intact writes: by queue pair, then in order of arrival, split where PSNs are not consecutive or
+    restart."""
     rows = intact.nonzero()[0]
     if not len(rows):
         return []
     numbers = found.numbers[rows].astype(np.int64)
     pair = batch.owners[rows] << _BITS | numbers[:, 0] & wire.QPN_MASK
     psn = numbers[:, 1]
-    place = pair << _BITS + 1 | psn & wire.PSN_MASK  # one bit more: the last PSN of a pair is not next to another's
+    place = pair << _BITS + 1 | psn & wire.PSN_MASK  # one bit more keeps the last PSN apart from the next pair
     step = place[1:] - place[:-1]
     cut = step != 1
     if (step < 0).any():
@@ -200,7 +202,7 @@ def _runs(batch: Batch, intact: npt.NDArray[np.bool_], found: _Found) -> list[Ar
 def _cut(
     rows: Rows, psns: list[int], pairs: list[int], stops: list[int], marks: npt.NDArray[np.bool_], found: _Found
 ) -> Iterator[ArrivedRun]:
-    """Runs that end before each of ``stops``."""
+    """Yield runs that end before each of ``stops``."""
     opcodes, words, places = found.opcode[rows].tobytes(), found.word[rows], rows.tolist()
     marked = bool(marks.any())
     start = 0
@@ -221,6 +223,6 @@ def _cut(
 
 
 def _these(values: list[int], rows: list[int]) -> list[int]:
-    """Those of ``rows``, which rise; most runs came in one piece, of which a slice is the cheapest."""
+    """Return the values of ``rows``, which ascend; most runs are contiguous, and a slice is the cheapest."""
     first, last = rows[0], rows[-1]
     return values[first : last + 1] if last - first == len(rows) - 1 else [values[row] for row in rows]

@@ -1,9 +1,10 @@
-"""The packets that a worker sends in a tick: written together, handed over with one system call.
+"""Send path of a worker: the packets of a tick are written together and handed over in one system call.
 
-That is an io_uring's; where there is none, it is one sendmmsg for each socket, as it is for what the kernel refuses.
+With io_uring it is one call for all sockets. Without it, and for packets that the kernel refuses, it is one sendmmsg
+per socket.
 
-A packet is three pieces in memory: its headers with the 16 bytes of payload that vary, the fill that all packets
-share, and pad and ICRC. So no payload is copied, and nothing but odd sizes and replies costs Python for each packet.
+A packet is three pieces in memory: its headers with the 16 payload bytes that vary, the fill that all packets share,
+and pad and ICRC. So no payload is copied, and only odd sizes and replies cost Python time per packet.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _BUG = frozenset({errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK})
 
 
 class Outgoing:
-    """Packets of queue pairs with one path MTU on their way to the kernel, ``capacity`` at most at a time.
+    """Packets of queue pairs with one path MTU on their way to the kernel, at most ``capacity`` at a time.
 
-    First the paths are opened; then in each tick runs and replies are added, and ``send`` sends them. What the kernel
-    had no room for is ``held`` and goes first at the next ``send``; packets of one socket stay in order.
+    Open the paths first; then in each tick add runs and replies, and call ``send``. Packets that the kernel had no room
+    for are ``held`` and go first at the next ``send``. Packets of one socket stay in order.
     """
 
     def __init__(self, capacity: int, path_mtu: int, ring: Ring | None = None) -> None:
-        """With a ``ring`` one system call hands over what is for all sockets."""
+        """Create the queue; with a ``ring`` one system call hands over the packets of all sockets."""
         self.refused: dict[int, Counter[str]] = {}  # by socket: packets by the name of the error
         self._path_mtu = path_mtu
         self._rows = PacketRows(capacity, bytes([wire.FILL]) * path_mtu)
@@ -48,9 +49,9 @@ class Outgoing:
         self._room = capacity
 
     def open_path(self, fd: int, envelope: Envelope, ack_every: int = 1) -> int:
-        """Send in this envelope through the raw socket ``fd``; the path's number.
+        """Open a path with this envelope through the raw socket ``fd``; return its number.
 
-        Every ``ack_every``-th packet of a message, and its last, asks for an acknowledgement.
+        Every ``ack_every``-th packet of a message, and its last, requests an acknowledgement.
         """
         self._sockets.append(fd)
         self._entries.setdefault(fd, [])
@@ -58,26 +59,26 @@ class Outgoing:
         return self._writer.open_path(envelope, ack_every)
 
     def move_path(self, path: int, envelope: Envelope) -> None:
-        """Send ``path`` in another envelope from the next ``send`` on, as after a change of source port."""
+        """Send ``path`` with another envelope from the next ``send`` on, as after a change of source port."""
         self._writer.move_path(path, envelope)
 
     @property
     def room(self) -> int:
-        """How many packets may still be added."""
+        """Number of packets that may still be added."""
         return self._room
 
     def held(self, fd: int) -> int:
-        """How many packets wait because the kernel had no room for them at the last ``send``."""
+        """Return how many packets wait because the kernel had no room for them at the last ``send``."""
         return sum(end - first for to, first, end in self._held if to == fd)
 
     def add(self, path: int, run: Run, words: U64, sent_ns: int) -> None:
-        """Send ``run``, each packet with its word, all said to leave at ``sent_ns``. ValueError without room."""
+        """Send ``run``, each packet with its word, all with the send time ``sent_ns``. ValueError without room."""
         self._add(path, run_entry(path, run, words, sent_ns, self._path_mtu))
 
     def add_ack(self, path: int, psn: int, syndrome: int, msn: int, *, becn: bool = False) -> None:
-        """Send an acknowledgement or NAK of ``psn`` with the messages completed so far. ValueError without room.
+        """Send an ACK or NAK of ``psn`` with the number of messages completed so far. ValueError without room.
 
-        ``becn``: what it acknowledges came with congestion marks.
+        ``becn``: the acknowledged packets carried congestion marks.
         """
         if becn:
             to = self._writer.envelopes[path]
@@ -104,10 +105,10 @@ class Outgoing:
         self._entries[self._sockets[path]].append(entry)
 
     def send(self) -> int:
-        """Hand over what is held and what was added; how many packets are done with.
+        """Hand over held and added packets; return how many are done.
 
-        A packet that the kernel refuses is done with too, and lost as on a link that is gone; ``refused`` counts why.
-        MachineError when the path MTU does not fit through an interface.
+        A packet that the kernel refuses is done too, and lost as on a failed link; ``refused`` counts the reasons.
+        MachineError when the path MTU does not fit an interface.
         """
         held: list[tuple[int, int, int]] = []
         segments = [*self._held, *self._write()]
@@ -124,7 +125,7 @@ class Outgoing:
         return done
 
     def _write(self) -> list[tuple[int, int, int]]:
-        """Fill the rows behind those held with all that was added; each socket's rows."""
+        """Fill the rows after the held ones with everything that was added; return each socket's rows."""
         first = at = self._held[-1][2] if self._held else 0
         segments, entries = [], []
         for fd, added in self._entries.items():
@@ -139,7 +140,7 @@ class Outgoing:
         return segments
 
     def _hand_over(self, fd: int, first: int, end: int) -> int:
-        """Send rows of one socket; the row that the kernel had no room for, or ``end``."""
+        """Send rows of one socket; return the row that the kernel had no room for, or ``end``."""
         while first < end:
             taken, code = self._rows.hand_over(fd, first, end)
             first += taken
@@ -162,7 +163,7 @@ class Outgoing:
         self.refused[fd][errno.errorcode.get(code, str(code))] += 1
 
     def _hold(self, segments: list[tuple[int, int, int]]) -> None:
-        """Keep these rows for the next time, at the front."""
+        """Keep these rows for the next ``send``, at the front."""
         self._held = []
         at = 0
         for fd, first, end in segments:

@@ -1,7 +1,7 @@
-"""One RoCEv2 packet of a reliable connection at a time: RDMA WRITE, acknowledgement, CNP, as bytes and back.
+"""Packets of a reliable connection in RoCEv2, one at a time: RDMA WRITE, ACK and CNP, packed and parsed.
 
 Layouts: IBTA vol. 1, 9.2 (BTH), 9.3.3 (RETH), 9.3.5 (AETH), 9.3.6 (ImmDt), annex A17 (RoCEv2, with A17.9.3 CNP).
-``outgoing`` and ``incoming`` do the same for whole batches; this module is plain, and what they are held against.
+``outgoing`` and ``incoming`` do the same for batches; this plain module is their reference implementation.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from hpn.traffic.streams import wire
 
 CNP_BYTES = 16
 PAYLOAD_HEAD_BYTES = 16
-"""What a payload begins with: the word of its packet (8 bytes) and its send time (8)."""
+"""Bytes at the start of a payload: the word of its packet (8 bytes) and its send time (8)."""
 
 R_KEY = 0x48504E31
-"""A host's memory is one region, so one key serves all of ours; who connects to another's memory is told its key."""
+"""Remote key. A host's memory is one region, so one key serves all of ours; connections to other memory use its key."""
 
 ECN_MASK, ECT_0, CE = 0b11, 0b10, 0b11
-"""The two low bits of the TOS byte; of them: ECN-capable, and marked by a switch (RFC 3168)."""
+"""The two low bits of the TOS byte, and two of their values: ECN-capable, marked by a switch (RFC 3168)."""
 
 DSCP_SHIFT = 2
-"""The rest of that byte (RFC 2474)."""
+"""Shift of the DSCP in the TOS byte (RFC 2474)."""
 
 PAD_SHIFT, PAD_MASK = 4, 0x3
 _BECN = 1 << 30
-_RESERVED = 4  # offset of the byte that the ICRC leaves out
+_RESERVED = 4  # offset of the byte that the ICRC excludes
 _TTL = 64
 _DONT_FRAGMENT = 0x4000
 _BTH = struct.Struct(">BBHII")
@@ -65,7 +65,7 @@ WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMED
 
 
 def extension_bytes(opcode: Opcode) -> int:
-    """How much stands between the BTH and the payload."""
+    """Return the bytes between the BTH and the payload."""
     if opcode is Opcode.ACKNOWLEDGE:
         return AETH_BYTES
     return (opcode in WITH_RETH) * RETH_BYTES + (opcode in WITH_IMMEDIATE) * IMMEDIATE_BYTES
@@ -73,7 +73,7 @@ def extension_bytes(opcode: Opcode) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What all packets that a queue pair sends on one path have in common."""
+    """Common fields of all packets that a queue pair sends on one path."""
 
     src_ip: str
     dst_ip: str
@@ -84,21 +84,21 @@ class Envelope:
 
 
 class Reth(NamedTuple):
-    """Where a message goes in the other end's memory."""
+    """Target of a message in the other end's memory."""
 
     address: int  # 64 bit
     size_bytes: int  # of the message
 
 
 class Aeth(NamedTuple):
-    """What an acknowledgement says."""
+    """Contents of an acknowledgement."""
 
     syndrome: int
     msn: int
 
 
 class Packet(NamedTuple):
-    """A packet as read from the wire."""
+    """A packet read from the wire."""
 
     opcode: Opcode
     qpn: int
@@ -108,12 +108,12 @@ class Packet(NamedTuple):
     reth: Reth | None
     immediate: int | None
     aeth: Aeth | None
-    intact: bool  # the ICRC is right; if not, nothing else here can be relied on
-    becn: bool = False  # what its sender got came with congestion marks
+    intact: bool  # the ICRC is right; if not, no other field is reliable
+    becn: bool = False  # the packets that its sender received carried congestion marks
 
 
 def opcode_of(index: int, total: int, immediate: int | None) -> Opcode:
-    """The opcode of packet ``index`` (from 0) of a message of ``total`` packets."""
+    """Return the opcode of packet ``index`` (from 0) of a message of ``total`` packets."""
     first, last = index == 0, index == total - 1
     if not last:
         return Opcode.WRITE_FIRST if first else Opcode.WRITE_MIDDLE
@@ -123,13 +123,14 @@ def opcode_of(index: int, total: int, immediate: int | None) -> Opcode:
 
 
 def pack_payload(word: int, sent_ns: int, size: int) -> bytes:
-    """A payload of ``size`` bytes: ``word`` and ``sent_ns`` in little endian, then fill; cut off where it ends."""
+    """Return a payload of ``size`` bytes: ``word`` and ``sent_ns`` in little endian, then fill; truncated if it is
+    shorter."""
     head = _PAYLOAD.pack(word, sent_ns)[:size]
     return head + bytes([wire.FILL]) * (size - len(head))
 
 
 def read_payload(payload: bytes) -> tuple[int, int]:
-    """Word and send time of a payload; a word cut off is its low bytes, a send time cut off is 0."""
+    """Return word and send time of a payload; a truncated word is its low bytes, a truncated send time is 0."""
     word = int.from_bytes(payload[:8], "little")
     whole = len(payload) >= PAYLOAD_HEAD_BYTES
     return word, int.from_bytes(payload[8:PAYLOAD_HEAD_BYTES], "little", signed=True) if whole else 0
@@ -145,9 +146,9 @@ def pack_write(
     reth: Reth | None = None,
     immediate: int | None = None,
 ) -> bytes:
-    """UDP payload of one packet of an RDMA WRITE, from the BTH to the ICRC; its IP packet must carry id 0 and DF.
+    """Return the UDP payload of one packet of an RDMA WRITE, BTH to ICRC; its IP packet must carry id 0 and DF.
 
-    ``reth`` and ``immediate`` are given where ``opcode`` has room for them. ValueError if not.
+    ``reth`` and ``immediate`` must be given exactly if ``opcode`` has them. ValueError if not.
     """
     if (reth is not None) != (opcode in WITH_RETH) or (immediate is not None) != (opcode in WITH_IMMEDIATE):
         raise ValueError(f"{opcode.name} with RETH {reth} and immediate {immediate}")
@@ -161,28 +162,28 @@ def pack_write(
 
 
 def pack_ack(to: Envelope, psn: int, syndrome: int, msn: int, *, becn: bool = False) -> bytes:
-    """UDP payload of an acknowledgement or NAK (``syndrome``) of ``psn``, with the messages completed so far.
+    """Return the UDP payload of an ACK or NAK (``syndrome``) of ``psn``, with the number of completed messages.
 
-    ``becn``: what it acknowledges came with congestion marks.
+    ``becn``: the acknowledged packets carried congestion marks.
     """
     body = _bth(Opcode.ACKNOWLEDGE, to.qpn, psn, marks=becn * _BECN)
     return _closed(to, body + _WORD.pack(syndrome << 24 | msn & wire.PSN_MASK))
 
 
 def pack_cnp(to: Envelope) -> bytes:
-    """UDP payload of a congestion notification to a queue pair whose packets arrived marked: BECN and 16 zero bytes."""
+    """Return the UDP payload of a CNP to a queue pair whose packets arrived marked: BECN and 16 zero bytes."""
     return _closed(to, _bth(Opcode.CNP, to.qpn, 0, marks=_BECN) + bytes(CNP_BYTES))
 
 
 def pack_note(to: Envelope, psn: int, immediate: int) -> bytes:
-    """UDP payload of a message of an unreliable connection that is nothing but its immediate."""
+    """Return the UDP payload of a message of an unreliable connection that consists of its immediate only."""
     return _closed(to, _bth(Opcode.UC_SEND_ONLY_IMMEDIATE, to.qpn, psn) + _WORD.pack(immediate))
 
 
 def pack_ip(to: Envelope, udp_payload: bytes) -> bytes:
-    """The IP packet around a UDP payload for a raw socket, which fills in the IP checksum.
+    """Return the IP packet around a UDP payload, for a raw socket, which fills in the IP checksum.
 
-    IP id 0 and DF as the ICRC has them; UDP checksum 0, that is none: the ICRC protects all that matters.
+    IP id 0 and DF as the ICRC requires. The UDP checksum is 0, that is none: the ICRC protects everything that matters.
     """
     return _ip_udp(to.src_ip, to.dst_ip, to.sport, to.tos, 8 + len(udp_payload)) + udp_payload
 
@@ -197,7 +198,7 @@ def _ip_udp(src_ip: str, dst_ip: str, sport: int, tos: int, udp_bytes: int) -> b
 
 
 def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
-    """The packet in a UDP payload; None when it is too short for what it says it is, or of no kind known here.
+    """Return the packet in a UDP payload; None if it is too short for its opcode, or of an unknown kind.
 
     ``source``: UDP source port (2 bytes) and IPv4 source address (4), as on the wire.
     """
@@ -225,13 +226,13 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
 
 @lru_cache(maxsize=4096)
 def icrc_seed(source: bytes, dst_ip: str, body_bytes: int) -> int:
-    """The CRC of what the ICRC covers in front of the BTH; ``source`` as in ``parse``, the rest as in ``wire``."""
+    """Return the CRC of the covered part before the BTH; ``source`` as in ``parse``, the rest as in ``wire``."""
     sport = int.from_bytes(source[:2], "big")
     return zlib.crc32(wire.pseudo_header(inet_ntoa(source[2:]), dst_ip, sport, 0, body_bytes))
 
 
 def is_intact(udp_payload: bytes, seed: int) -> bool:
-    """Whether a UDP payload, no shorter than BTH and ICRC, ends with the ICRC that belongs there."""
+    """Return True if a UDP payload, no shorter than BTH and ICRC, ends with the correct ICRC."""
     crc = zlib.crc32(udp_payload[:_RESERVED] + b"\xff", seed)
     crc = zlib.crc32(memoryview(udp_payload)[_RESERVED + 1 : -ICRC_BYTES], crc)
     return crc == int.from_bytes(udp_payload[-ICRC_BYTES:], "little")

@@ -1,11 +1,11 @@
-"""How a queue pair whose port was given up finds out that the port carries again. PURE; time is an argument (ns).
+"""Port recovery: how a failed queue pair detects that its port works again. PURE; time is an argument (ns).
 
 NCCL's port recovery (NCCL_IB_RESILIENCY_PORT_RECOVERY, off by default; src/transport/net_ib/p2p_resiliency_recovery.cc
-of NCCL 2.30): over an unreliable connection of its own on the failed device the sender posts "alive" messages; the
-receiver that has heard more of them in a row than a batch has restores its queue pairs and acknowledges; the sender
-restores its own and acknowledges that. So a return takes two batches at least, and the second follows when the first
-one's acknowledgement has not come in time: 5.2 s after the failure. The 10 ms of port failover are something else: the
-sender's wait before it asks the receiver which data has arrived.
+of NCCL 2.30) uses a separate unreliable connection on the failed device. The sender posts "alive" messages. A receiver
+that has received more of them in a row than a batch restores its queue pairs and acknowledges. The sender then restores
+its own and acknowledges that. So a return takes two batches at least. The second batch follows when the first one is
+not acknowledged in time: 5.2 s after the failure. The 10 ms of port failover are something else: the sender's wait
+before it asks the receiver which data has arrived.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PortRecovery:
-    """The defaults are NCCL's: its _START_DELAY, _ALIVE_MSG_SEQUENCE_SIZE, _ACK_TIMEOUT and _ATTEMPTS_MAX."""
+    """Port recovery parameters; defaults as NCCL's START_DELAY, ALIVE_MSG_SEQUENCE_SIZE, ACK_TIMEOUT, ATTEMPTS_MAX."""
 
     start_delay_ns: int = 200 * _MS
     sequence: int = 5
@@ -27,7 +27,7 @@ class PortRecovery:
 
 
 class ProberState(Enum):
-    """Where the sending end is: before a batch, after one, and at its two ends."""
+    """States of the sending end: before a batch, after one, and its two final states."""
 
     WAITING = auto()
     ASKED = auto()
@@ -36,7 +36,7 @@ class ProberState(Enum):
 
 
 class Prober:
-    """The sending end, from the failure on; each batch of alive messages is a try."""
+    """The sending end, from the failure on; each batch of alive messages is an attempt."""
 
     def __init__(self, policy: PortRecovery, now_ns: int) -> None:
         self.state = ProberState.WAITING
@@ -45,11 +45,11 @@ class Prober:
         self._sent = self._failed = 0
 
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` is due."""
+        """Return the time at which ``on_timer`` is due, or None."""
         return self._due_ns if self.state in {ProberState.WAITING, ProberState.ASKED} else None
 
     def on_timer(self, now_ns: int) -> range:
-        """Let time pass: the numbers of the alive messages that leave now."""
+        """Advance time; return the numbers of the alive messages to send now."""
         deadline_ns = self.deadline_ns()
         if deadline_ns is None or now_ns < deadline_ns:
             return range(0)
@@ -63,7 +63,7 @@ class Prober:
         return range(first, self._sent)
 
     def on_acknowledged(self) -> bool:
-        """The receiver has restored its end; whether this one is to be restored now."""
+        """Handle the receiver's acknowledgement of its restore; return True if this end is to be restored now."""
         if self.state is not ProberState.ASKED:
             return False
         self.state = ProberState.RESTORED
@@ -71,7 +71,7 @@ class Prober:
 
 
 class Answerer:
-    """The receiving end: counts what it hears, whenever that begins."""
+    """The receiving end: counts alive messages, whenever they begin."""
 
     def __init__(self, policy: PortRecovery) -> None:
         self._policy = policy
@@ -79,10 +79,10 @@ class Answerer:
         self._acknowledged_ns: int | None = None
 
     def on_alive(self, number: int, now_ns: int) -> bool:
-        """An alive message; whether to restore this end and acknowledge.
+        """Handle an alive message; return True if this end is to be restored and an acknowledgement sent.
 
-        Having done so, it waits for the sender's word; when that has not come in time, it counts from nothing. So it
-        does when numbers begin anew: the sender's word was lost, and it has failed again (NCCL waits on).
+        After that it waits for the sender's confirmation. If that does not come in time, it counts from zero. It does
+        the same when numbers restart: the confirmation was lost, and the sender has failed again (NCCL keeps waiting).
         """
         if self._acknowledged_ns is not None:
             if number < self._next:
@@ -98,6 +98,6 @@ class Answerer:
         return True
 
     def on_done(self) -> None:
-        """The sender has restored its end: the next failure begins at number 0."""
+        """Handle the sender's confirmation of its restore: the next failure begins at number 0."""
         self._next = self._in_order = 0
         self._acknowledged_ns = None

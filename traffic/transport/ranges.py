@@ -1,4 +1,4 @@
-"""Sets of packet sequence numbers, and what the wire shows of one. PURE.
+"""Sets of packet sequence numbers, and their 24-bit form on the wire. PURE.
 
 Inside, a PSN is absolute and never wraps; the wire carries its lowest 24 bits (IBTA vol. 1, 9.7.2).
 """
@@ -17,12 +17,12 @@ _STOP = itemgetter(1)
 
 
 def absolute(psn24: int, near: int) -> int:
-    """The PSN that reads ``psn24`` on the wire and is nearest to ``near``."""
+    """Return the absolute PSN nearest to ``near`` that is ``psn24`` on the wire."""
     return near + ((psn24 - near + _HALF) & PSN_MASK) - _HALF
 
 
 class Ranges:
-    """A set of integers as ranges from start to before stop: sorted, apart from each other. Few are cheap."""
+    """A set of integers as sorted, disjoint ranges from start to before stop. Few ranges are cheap."""
 
     __slots__ = ("_parts",)
 
@@ -38,7 +38,7 @@ class Ranges:
         return self._parts[0]
 
     def add(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Put a range in (not empty); returns what of it was not there."""
+        """Add a range (not empty); return the parts of it that were missing."""
         parts = self._parts
         low = bisect_left(parts, start, key=_STOP)
         high = bisect_right(parts, stop, lo=low, key=_START)
@@ -55,7 +55,7 @@ class Ranges:
         return new
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """The ranges between ``start`` and ``stop`` that are not there."""
+        """Yield the ranges between ``start`` and ``stop`` that are missing."""
         for there, end in self._parts[bisect_right(self._parts, start, key=_STOP) :]:
             if there >= stop:
                 break
@@ -66,7 +66,7 @@ class Ranges:
             yield start, stop
 
     def trim(self, below: int) -> None:
-        """Take out all that is lower than ``below``."""
+        """Remove everything lower than ``below``."""
         parts = self._parts
         gone = bisect_right(parts, below, key=_STOP)
         del parts[:gone]

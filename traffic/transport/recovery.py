@@ -1,4 +1,4 @@
-"""What a requester sends again: on a NAK, on a timeout, and when there is progress after one. PURE."""
+"""Retransmission rules of a requester: on a NAK, on a timeout, and on progress after one. PURE."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from hpn.traffic.transport.work import Recovery
 
 
 class Gaps(Protocol):
-    """Puts into ``again`` what is to be sent again; all PSNs are absolute, ``sent`` is the first that never was."""
+    """Retransmission rule: adds packets to ``again``. All PSNs are absolute; ``sent`` is the first never sent."""
 
-    nak_acknowledges: bool  # a NAK says that all before it is there
+    nak_acknowledges: bool  # a NAK acknowledges all packets before it
 
     def on_nak(self, missing: int, sent: int, again: Ranges) -> None:
-        """The other end misses a packet that was sent."""
+        """Handle a NAK of a packet that was sent."""
 
     def on_timeout(self, oldest: int, sent: int, again: Ranges) -> None:
-        """Nothing was heard of packets from ``oldest`` on."""
+        """Handle a retry timeout: no reply about packets from ``oldest`` on."""
 
     def on_progress(self, acknowledged: int, again: Ranges) -> None:
-        """All below ``acknowledged`` is there."""
+        """Handle progress: everything below ``acknowledged`` has arrived."""
 
 
 class GoBackN:
-    """Everything from the missing packet on (IBTA vol. 1, 9.7.5.1.1: the responder kept nothing behind it)."""
+    """Go-back-N: all packets from the missing one on (IBTA vol. 1, 9.7.5.1.1: the responder stores none after it)."""
 
     def __init__(self) -> None:
         self.nak_acknowledges = True
         self._answered = -1  # the highest PSN whose NAK was acted upon
 
     def on_nak(self, missing: int, sent: int, again: Ranges) -> None:
-        """Go back, once for each missing packet: another NAK of it is the network's copy."""
+        """Go back once for each missing packet; ignore duplicate NAKs."""
         if missing > self._answered:
             self._answered = missing
             again.add(missing, sent)
@@ -41,39 +41,40 @@ class GoBackN:
         again.add(oldest, sent)
 
     def on_progress(self, acknowledged: int, again: Ranges) -> None:
-        """Nothing: all behind is on its way already."""
+        """No-op: all packets after it are already queued."""
 
 
 class SelectiveRepeat:
-    """Just the packets that are missing.
+    """Selective repeat: only the missing packets.
 
-    Acknowledgements are cumulative, so after a timeout only the oldest is known to be missing, and only it is sent. If
-    that brings progress that ends before what had been sent at the timeout, the packet there is missing too: it is sent
-    at once, and where the receiver had nothing beyond what was sent again, twice as many as the last time (all that was
-    under way was lost, as in an outage). Otherwise every packet of an outage would cost a timeout of its own.
+    Acknowledgements are cumulative, so after a timeout only the oldest packet is known to be missing, and only it is
+    retransmitted. Suppose that brings progress that ends before what had been sent at the timeout. Then the packet
+    there is missing too, and is retransmitted at once. If the receiver had nothing beyond the retransmission, all
+    packets in flight were lost, as in an outage: twice as many follow as the last time. Otherwise every packet of an
+    outage would cost its own timeout.
     """
 
     def __init__(self) -> None:
         self.nak_acknowledges = False
         self._answered: set[int] = set()  # packets whose NAK was acted upon
         self._before = -1  # PSNs below were sent before the last timeout
-        self._edge = -1  # all below that were missing were sent again since
+        self._edge = -1  # all missing packets below were retransmitted since
         self._burst = 1
 
     def on_nak(self, missing: int, sent: int, again: Ranges) -> None:
-        """That packet, once: another NAK of it is the network's copy."""
+        """Retransmit the NAKed packet once; ignore duplicate NAKs."""
         if missing not in self._answered:
             self._answered.add(missing)
             again.add(missing, missing + 1)
             self._edge += missing == self._edge
 
     def on_timeout(self, oldest: int, sent: int, again: Ranges) -> None:
-        """The oldest alone."""
+        """Retransmit only the oldest packet."""
         self._before, self._edge, self._burst = sent, oldest + 1, 1
         again.add(oldest, oldest + 1)
 
     def on_progress(self, acknowledged: int, again: Ranges) -> None:
-        """What is missing of the packets sent before the last timeout, as far as it is known."""
+        """Retransmit the packets known to be missing of those sent before the last timeout."""
         if self._answered:
             self._answered = {psn for psn in self._answered if psn >= acknowledged}
         if not self._edge <= acknowledged < self._before:
@@ -84,5 +85,5 @@ class SelectiveRepeat:
 
 
 def gaps(recovery: Recovery) -> Gaps:
-    """The way to recover by its name."""
+    """Return the retransmission rule by its name."""
     return GoBackN() if recovery is Recovery.GO_BACK_N else SelectiveRepeat()

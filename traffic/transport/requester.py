@@ -2,8 +2,8 @@
 
 IBTA vol. 1, 9.7.5 and 9.7.6. A message costs the same whatever its size: packets exist as runs of PSNs only.
 
-The retry timer runs from when the oldest unacknowledged packet left last, or from the last progress. While that packet
-waits to be sent again (a paced sender has its turn later) no try has begun and the timer stands.
+The retry timer runs from the last send of the oldest unacknowledged packet, or from the last progress. While that
+packet waits for its retransmission (a paced sender sends it later), no try has begun and the timer stands still.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hpn.traffic.transport.work import Completion, Status, Transport, WorkReques
 class Run:
     """Consecutive packets of one message that are to be sent now.
 
-    ``first`` is the index of the first in its message, ``psn`` its absolute number (the wire carries ``psn &
-    0xFFFFFF``); ``again``: they were sent before. ``ack_last``: the last of them asks for an acknowledgement even where
-    it is not that packet's turn, because nothing may follow: it is sent again, or fills the window.
+    ``first`` is the index of the first in its message; ``psn`` is its absolute number (the wire carries ``psn &
+    0xFFFFFF``). ``again``: they are retransmissions. ``ack_last``: the last packet requests an acknowledgement even out
+    of turn, because no packet may follow: it is a retransmission, or fills the window.
     """
 
     request: WorkRequest
@@ -49,16 +49,16 @@ _MESSAGE_START = attrgetter("start")
 
 
 class Requester:
-    """What was posted, sent and acknowledged; what is to be sent next; when to try again and when to give up."""
+    """Requester state: packets posted, sent and acknowledged, retransmissions, and retries."""
 
     def __init__(self, transport: Transport, first_psn: int = 0) -> None:
         self._transport = transport
         self.state = QpState.READY
         self.outstanding_bytes = 0  # posted and not completed
         self._messages: deque[_Message] = deque()  # posted and not completed
-        self._acknowledged = self._sent = self._posted = first_psn  # absolute; all below is
-        self._again = Ranges()  # sent, and to be sent once more
-        self._timer_ns = 0  # when the present try began
+        self._acknowledged = self._sent = self._posted = first_psn  # absolute; all below are acknowledged, sent, posted
+        self._again = Ranges()  # packets to retransmit
+        self._timer_ns = 0  # begin of the present try
         self._tries = 0  # expiries since the last progress
         self._wait_ns = transport.timer.wait_ns(0)  # of the present try
         self._gaps = gaps(transport.recovery)
@@ -67,12 +67,12 @@ class Requester:
 
     @property
     def sendable(self) -> bool:
-        """Something may be sent now."""
+        """True if a packet may be sent now."""
         return bool(self._again) or self._sent < self._limit()
 
     @property
     def counters(self) -> RequesterCounters:
-        """What was counted so far."""
+        """Counters so far."""
         exceeded, invalid = self._ended[Status.RETRY_EXCEEDED], self._ended[Status.INVALID_REQUEST]
         flushed = self._ended[Status.FLUSHED]
         return RequesterCounters(
@@ -87,11 +87,11 @@ class Requester:
         )
 
     def progress(self) -> int:
-        """The absolute PSN below which everything is acknowledged."""
+        """Return the absolute PSN below which everything is acknowledged."""
         return self._acknowledged
 
     def post(self, request: WorkRequest, now_ns: int) -> None:
-        """Take a work request. ValueError when the queue pair is not ready: it was told of its end before."""
+        """Post a work request. ValueError when the queue pair is not ready, as its owner was informed before."""
         if self.state is not QpState.READY:
             raise ValueError(f"work request {request.id} posted to a queue pair in state {self.state}")
         start = self._posted
@@ -100,7 +100,7 @@ class Requester:
         self.outstanding_bytes += request.size_bytes
 
     def take(self, most_packets: int, now_ns: int) -> list[Run]:
-        """What is sent now, ``most_packets`` at most: first what is missing there, then what is new."""
+        """Return the runs to send now, at most ``most_packets``: first retransmissions, then new packets."""
         runs: list[Run] = []
         while self._again and most_packets > 0:
             start, stop = self._again.first
@@ -116,15 +116,15 @@ class Requester:
         return runs
 
     def on_ack(self, psn24: int, now_ns: int) -> list[Completion]:
-        """An acknowledgement of everything up to ``psn24``; one that is old, or of what was never sent, is nothing."""
+        """Handle an acknowledgement of everything up to ``psn24``; old ones, or of packets never sent, are ignored."""
         return self._progress(absolute(psn24 + 1, self._acknowledged), now_ns)
 
     def on_nak(self, psn24: int, now_ns: int) -> list[Completion]:
-        """The other end misses ``psn24``.
+        """Handle a NAK: the other end misses ``psn24``.
 
-        Go-back-N: it has all before it and needs it and all behind it. Selective repeat: it needs this packet, and
-        nothing is said of others. A NAK that was acted upon is a duplicate of the network's: the other end sends one a
-        packet.
+        Go-back-N: it has everything before and needs this packet and everything after. Selective repeat: it needs this
+        packet; other packets are unknown. The other end sends one NAK per packet, so a repeated NAK is a copy made by
+        the network.
         """
         if self.state is not QpState.READY:
             return []
@@ -136,11 +136,11 @@ class Requester:
         return completions
 
     def on_refused(self, why: Status, now_ns: int) -> list[Completion]:
-        """The other end refuses a request for good: the queue pair errors, nothing is tried again."""
+        """Handle a permanent refusal of a request: the queue pair errors, nothing is retried."""
         return self._fail(why, now_ns)
 
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` is due; None while nothing is waited for."""
+        """Return the time at which ``on_timer`` is due; None while no acknowledgement is awaited."""
         if self._acknowledged == self._sent or self.state is not QpState.READY:
             return None
         if self._again and self._again.first[0] == self._acknowledged:
@@ -148,7 +148,7 @@ class Requester:
         return self._timer_ns + self._wait_ns
 
     def on_timer(self, now_ns: int) -> list[Completion]:
-        """Let time pass: at the deadline something is to be sent again, or all has been tried.
+        """Advance time: at the deadline, retransmit, or give up after the last retry.
 
         Then the queue pair errors: the oldest work request ends as retry exceeded and all others are flushed.
         """
@@ -163,18 +163,19 @@ class Requester:
         return []
 
     def close(self, now_ns: int) -> list[Completion]:
-        """Its owner gives it up: everything outstanding is flushed. An error stays one."""
+        """Close the queue pair for its owner: everything outstanding is flushed. An error state stays."""
         if self.state is not QpState.READY:
             return []
         self.state = QpState.CLOSED
         return self._end(Status.FLUSHED, now_ns)
 
     def _limit(self) -> int:
-        """The PSN before which all may be sent."""
+        """Return the PSN before which everything may be sent."""
         return min(self._posted, self._acknowledged + self._transport.window_packets)
 
     def _run(self, start: int, stop: int, now_ns: int, again: bool) -> Run:
-        """Packets from ``start``, up to ``stop`` or their message's end; the timer starts when the oldest leaves."""
+        """Return the packets from ``start`` to ``stop`` or their message's end; the timer starts when the oldest is
+        sent."""
         message = self._messages[bisect_right(self._messages, start, key=_MESSAGE_START) - 1]
         stop = min(stop, message.stop)
         if start == self._acknowledged:
@@ -183,12 +184,12 @@ class Requester:
         return Run(message.request, start - message.start, stop - start, start, again, last)
 
     def _try(self, tries: int) -> None:
-        """That many expiries since the last progress."""
+        """Set the number of expiries since the last progress."""
         self._tries = tries
         self._wait_ns = self._transport.timer.wait_ns(tries)
 
     def _progress(self, acknowledged: int, now_ns: int) -> list[Completion]:
-        """All below ``acknowledged`` is there: the messages that are complete with it."""
+        """Handle the arrival of everything below ``acknowledged``; return the completions it causes."""
         if self.state is not QpState.READY or not self._acknowledged < acknowledged <= self._sent:
             return []
         self._acknowledged = acknowledged
@@ -210,7 +211,7 @@ class Requester:
         return self._end(status, now_ns)
 
     def _end(self, status: Status, now_ns: int) -> list[Completion]:
-        """Nothing is sent any more; the oldest work request ends with ``status``, all others are flushed."""
+        """End all sending; the oldest work request ends with ``status``, all others are flushed."""
         self._again = Ranges()
         completions = []
         while self._messages:

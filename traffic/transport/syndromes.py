@@ -1,4 +1,4 @@
-"""What an acknowledgement says by its syndrome (IBTA vol. 1, 9.7.5.2.8): bits 6 and 5 are the kind. PURE."""
+"""Meaning of an acknowledgement's syndrome (IBTA vol. 1, 9.7.5.2.8): bits 6 and 5 are the kind. PURE."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ REFUSALS = {
     0x62: Status.ACCESS_ERROR,
     0x63: Status.OPERATION_ERROR,
 }
-"""NAKs after which nothing is tried again, and how the oldest work request ends."""
+"""NAKs without retry, and the resulting status of the oldest work request."""
 
 _KIND = 0x60
 _ACK = 0x00
 
 
 class Says(Enum):
-    """What the other end says of a PSN."""
+    """Meaning of a reply for its PSN."""
 
-    ARRIVED = auto()  # it and all before it; whatever credits come with that
+    ARRIVED = auto()  # it and everything before it; any credits are ignored
     MISSING = auto()
     REFUSED = auto()
-    NOTHING = auto()  # it was not ready (RNR NAK), or of a kind that the standard keeps back: the retry timer decides
+    NOTHING = auto()  # not ready (RNR NAK), or of a reserved kind: the retry timer decides
 
 
 def says(syndrome: int) -> Says:
-    """The meaning of a syndrome."""
+    """Return the meaning of a syndrome."""
     if syndrome & _KIND == _ACK:
         return Says.ARRIVED
     if syndrome == SYNDROME_NAK_PSN:

@@ -1,4 +1,4 @@
-"""What is asked of a queue pair and what it answers: work requests, completions, and how it was connected. PURE."""
+"""Work requests, completions, and connection parameters of a queue pair. PURE."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NCCL_RETRY_COUNT = 7
 class WorkRequest:
     """An RDMA WRITE of ``size_bytes`` (1 to 2^31) to a remote virtual ``address``, with a 32-bit immediate if any.
 
-    ``id`` is unique on its queue pair and rises.
+    ``id`` is unique on its queue pair and ascending.
     """
 
     id: int
@@ -28,7 +28,7 @@ class WorkRequest:
 
 
 class Status(StrEnum):
-    """How a work request ended (ibv_wc_status)."""
+    """Result of a work request (ibv_wc_status)."""
 
     SUCCESS = "success"
     RETRY_EXCEEDED = "retry-exceeded"
@@ -40,7 +40,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The end of a work request: every one that was posted has exactly one, in the order of posting."""
+    """The end of a work request: each posted request has exactly one, in the order of posting."""
 
     request: WorkRequest
     status: Status
@@ -49,7 +49,7 @@ class Completion:
 
 
 class Recovery(StrEnum):
-    """What is sent again when a packet is missing: it and all behind it, or it alone."""
+    """Retransmission after a missing packet: it and everything after it, or only it."""
 
     GO_BACK_N = "go-back-n"
     SELECTIVE_REPEAT = "selective-repeat"
@@ -57,12 +57,12 @@ class Recovery(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """How a queue pair is connected; both ends know it.
+    """Connection parameters of a queue pair, known to both ends.
 
-    ``window_packets`` are in flight at most (fewer than 2^23). Every ``ack_every``-th packet of a message and its last
-    ask for an acknowledgement. ``reorder_packets``: with selective repeat a packet counts as missing when one more than
-    so many behind it has arrived; 0 where one queue pair's packets take one path, more where they are sprayed over
-    several (RFC 8985 has the idea for TCP). What fewer are behind of is found by the retry timer.
+    ``window_packets``: most packets in flight (fewer than 2^23). Every ``ack_every``-th packet of a message and its
+    last request an acknowledgement. ``reorder_packets``: with selective repeat a packet counts as missing when more
+    than this many later ones have arrived. It is 0 if a queue pair's packets take one path, more if they are sprayed
+    over several (RFC 8985 has the idea for TCP). The retry timer finds missing packets with fewer successors.
     """
 
     path_mtu: int = 4096
@@ -79,5 +79,5 @@ class Transport:
         return self.timer.patience_ns(self.retry_count)
 
     def packets(self, size_bytes: int) -> int:
-        """How many packets a message of that size has."""
+        """Return the number of packets of a message of that size."""
         return -(-size_bytes // self.path_mtu)

@@ -1,4 +1,4 @@
-"""Runs of packets become rows in memory: headers, words, send times and ICRCs of a whole tick, written with numpy."""
+"""Writer of a whole tick with numpy: runs of packets become rows of headers, words, send times and ICRCs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from hpn.traffic.transport.packets import (
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
-_COMMON = IP_UDP_BYTES + BTH_BYTES  # what every head begins with
+_COMMON = IP_UDP_BYTES + BTH_BYTES  # common beginning of every head
 _IP_BYTES, _PSN_AT = 20, 8  # the latter after UDP
 _VARYING = np.dtype([("psn", ">u4"), ("word", "<u8"), ("sent_ns", "<i8")])
-"""What varies among the packets of a path that are neither first nor last; in their heads it stands in one piece."""
+"""Varying fields of a path's packets that are neither first nor last; contiguous in their heads."""
 _VARYING_AT = slice(_COMMON - 4, _COMMON + PAYLOAD_HEAD_BYTES)
 _LENGTHS = np.dtype(
     {"names": ["ip", "udp", "opcode"], "formats": [">u2", ">u2", "u1"], "offsets": [2, 24, 28], "itemsize": HEAD_BYTES}
@@ -47,7 +47,7 @@ _ASK = wire.ACK_REQUEST >> 24  # in the first byte of the word that holds the PS
 
 
 class _End(NamedTuple):
-    """The first or last packet of a message: its row, and where it is in a run."""
+    """The first or last packet of a message: its row, and its offset in a run."""
 
     row: int
     entry: Entry
@@ -55,7 +55,7 @@ class _End(NamedTuple):
 
 
 class FrameWriter:
-    """Fills ``rows`` for packets of one path MTU on paths that it knows."""
+    """Writer into ``rows`` for packets of one path MTU on opened paths."""
 
     def __init__(self, rows: PacketRows, path_mtu: int) -> None:
         self.envelopes: list[Envelope] = []
@@ -68,7 +68,7 @@ class FrameWriter:
         self._heads = np.zeros((16, _COMMON), np.uint8)  # of the paths, as of a middle packet
         self._names = np.zeros((16, SOCKADDR_BYTES), np.uint8)
         self._path_icrcs = np.zeros((16, len(EXTENSIONS)), np.uint32)
-        self._middle_icrcs = np.zeros(16, np.uint32)  # of the paths, what does not vary among their middle packets
+        self._middle_icrcs = np.zeros(16, np.uint32)  # of the paths: the constant part of their middle packets
         self._icrc = WriteIcrc(path_mtu)
         self._few = FewWriter(rows, path_mtu)
         self._offsets = {extension: self._offsets_of(extension) for extension in EXTENSIONS}
@@ -78,12 +78,12 @@ class FrameWriter:
         }
 
     def _offsets_of(self, extension: int) -> Places:
-        """Where the table has what ``_VARYING`` changes."""
+        """Return the table offsets of the bytes in ``_VARYING``."""
         payload = self._icrc.offsets(extension, BTH_BYTES + extension, PAYLOAD_HEAD_BYTES)
         return np.concatenate([self._icrc.offsets(extension, _PSN_AT, 4), payload])
 
     def open_path(self, envelope: Envelope, ack_every: int) -> int:
-        """Know a path; its number. Every ``ack_every``-th packet of a message, and its last, asks for an answer."""
+        """Open a path; return its number. Every ``ack_every``-th packet of a message and its last request an ACK."""
         path = len(self.envelopes)
         if path == len(self._heads):
             self._heads, self._names, self._path_icrcs, self._middle_icrcs = (
@@ -96,7 +96,7 @@ class FrameWriter:
         return path
 
     def move_path(self, path: int, envelope: Envelope) -> None:
-        """What is written for ``path`` from now on has another envelope."""
+        """Use another envelope for packets written to ``path`` from now on."""
         self.envelopes[path] = envelope
         self._few.set_path(path, envelope, self._ack_every[path])
         qpn, pkey = envelope.qpn.to_bytes(3, "big"), wire.P_KEY.to_bytes(2, "big")
@@ -112,11 +112,11 @@ class FrameWriter:
         self._middle_icrcs[path] = self._path_icrcs[path, 0] ^ self._opcode_icrcs[Opcode.WRITE_MIDDLE]
 
     def acknowledgement(self, path: int, psn: int, syndrome: int, msn: int) -> bytes:
-        """An acknowledgement or NAK of ``psn``, without BECN, as an IP packet; ``psn`` and ``msn`` of 24 bits."""
+        """Return an ACK or NAK of ``psn``, without BECN, as an IP packet; ``psn`` and ``msn`` of 24 bits."""
         return self._few.acknowledgement(path, psn, syndrome, msn)
 
     def write(self, first: int, entries: Sequence[Entry]) -> int:
-        """Fill rows from ``first`` on with at least one entry; the row behind the last."""
+        """Fill rows from ``first`` on with at least one entry; return the row after the last."""
         if sum(entry.packets for entry in entries) <= _SMALL:
             return self._few.write(first, entries)
         asking: list[int] = []
@@ -138,14 +138,14 @@ class FrameWriter:
         return row
 
     def _asking(self, row: int, entry: Entry) -> Sequence[int]:
-        """The rows of a run whose packets ask for an acknowledgement, apart from the last of a message."""
+        """Return the rows of a run whose packets request an acknowledgement, other than the last of a message."""
         path, _, first, count, _, _, _, _, ack_last = entry.numbers
         every = self._ack_every[path]
         asking: Sequence[int] = range(row + (-1 - first) % every, row + count, every)
         return [*asking, row + count - 1] if ack_last else asking
 
     def _note_ends(self, row: int, entry: Entry, ends: dict[Opcode, list[_End]]) -> None:
-        """The first and the last packet of a message, where a run, from ``row`` on, has them, by opcode."""
+        """Record the first and last packet of a message, if the run from ``row`` on has them, by opcode."""
         _, _, first, count, total, _, immediate, _, _ = entry.numbers
         if first == 0 and total > 1:
             ends.setdefault(Opcode.WRITE_FIRST, []).append(_End(row, entry, 0))
@@ -154,7 +154,7 @@ class FrameWriter:
             ends.setdefault(opcode, []).append(_End(row + count - 1, entry, count - 1))
 
     def _write_middles(self, rows: slice, entries: Sequence[Entry], asking: Sequence[int]) -> None:
-        """All packets as if none were the first or last of its message."""
+        """Write all packets as if none were the first or last of its message."""
         runs = np.array([entry.numbers for entry in entries], np.int64)
         counts = runs[:, _COUNT]
         runs[:, _PSN] -= np.cumsum(counts) - counts  # less the place of the first
@@ -175,7 +175,7 @@ class FrameWriter:
         self._rows.lengths[rows] = head, self._path_mtu - PAYLOAD_HEAD_BYTES, ICRC_BYTES
 
     def _write_ends(self, opcode: Opcode, ends: Sequence[_End]) -> None:
-        """First or last packets of messages, whose rows are those of middle packets so far."""
+        """Write first or last packets of messages over the rows of middle packets."""
         is_last = opcode is not Opcode.WRITE_FIRST
         full = [end for end in ends if not (is_last and end.entry.numbers[_SIZE] % self._path_mtu)]
         if len(full) <= _FEW:
@@ -189,7 +189,7 @@ class FrameWriter:
                     self._few.write_part(row - offset, entry, offset, offset + 1)
 
     def _write_full(self, opcode: Opcode, ends: Sequence[_End]) -> None:
-        """Packets with a full payload: another opcode, and RETH and immediate in front of the payload."""
+        """Write packets with a full payload: another opcode, and RETH and immediate before the payload."""
         extension, heads = extension_bytes(opcode), self._rows.heads
         start = _COMMON + extension
         rows = np.array([end.row for end in ends])
@@ -210,7 +210,7 @@ class FrameWriter:
         self._icrcs[rows] = constant ^ varying ^ self._icrc.of_columns(extension, BTH_BYTES, between)
 
     def _extensions(self, opcode: Opcode, ends: Sequence[_End]) -> wire.U8:
-        """What stands between BTH and payload."""
+        """Return the headers between BTH and payload."""
         found = np.empty(len(ends), _EXTENSION)
         found["address"] = np.array([end.entry.address for end in ends], np.uint64)
         found["key"] = [self.envelopes[end.entry.numbers[_PATH]].r_key for end in ends]

@@ -1,1 +1,1 @@
-"""Worker processes: started, spoken to, listened to; which flows each carries."""
+"""Worker processes: life cycle, messages, and placement of flows."""

@@ -1,7 +1,7 @@
-"""What the engine and its workers say to each other, and the report a run ends with. No numpy here.
+"""Messages between the engine and its workers, and the final report of a run. No numpy here.
 
-Pickled dataclasses with a length in front: both ends are this module in one Python, joined by a socket pair that nobody
-else can reach, so the types survive and no codec has to be kept in step.
+Messages are pickled dataclasses with a length prefix. Both ends are this module in one Python, joined by a private
+socket pair. So types survive, and there is no codec to keep in step.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hpn.traffic.flows.flow import FlowSpec
 
 
 class Message:
-    """Something that an engine and its workers say to each other."""
+    """A message between an engine and its workers."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NicSpec:
-    """A NIC a worker owns: it sends that NIC's data and receives everything that comes to it."""
+    """A NIC that a worker owns: it sends that NIC's data and receives everything addressed to it."""
 
     name: str
     ip: str
@@ -31,7 +31,7 @@ class NicSpec:
 
 @dataclass(frozen=True, slots=True)
 class Assignment(Message):
-    """What every worker needs to know, whatever it carries: its number, where its records go, its NICs."""
+    """Settings that every worker needs, whatever it carries: its number, record folder and NICs."""
 
     index: int
     out: str
@@ -40,7 +40,7 @@ class Assignment(Message):
 
 @dataclass(frozen=True, slots=True)
 class Setup(Assignment):
-    """All that a worker of streams needs to know; the first message it gets."""
+    """Settings of a worker of streams; the first message it receives."""
 
     senders: tuple[FlowSpec, ...]  # flows whose requester is here
     receivers: tuple[FlowSpec, ...]  # flows whose responder is here
@@ -53,7 +53,7 @@ class Setup(Assignment):
 
 @dataclass(frozen=True, slots=True)
 class SendReport:
-    """The requester's end of one flow, over the whole run."""
+    """Report of the requester of one flow, over the whole run."""
 
     flow: int
     sent: int  # packets; sequence numbers 0 .. sent - 1
@@ -69,7 +69,7 @@ class SendReport:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport(Message):
-    """One worker's own account. ``socket_drops`` and ``slips`` are what the machine, not the fabric, did."""
+    """Report of one worker. ``socket_drops`` and ``slips`` are caused by the machine, not by the fabric."""
 
     index: int
     senders: tuple[SendReport, ...]
@@ -81,7 +81,7 @@ class WorkerReport(Message):
     errors: Mapping[str, int]  # refused acknowledgements and receive errors by name
     receive_buffer_bytes: int
     realtime: bool
-    late_ticks: int  # ticks that passed unused because the one before took too long
+    late_ticks: int  # ticks missed because the one before took too long
     cpu_s: float
 
 
@@ -96,7 +96,7 @@ class TrafficReport:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All records."""
+        """Record files."""
         return (*self.sent_files, *self.received_files)
 
     @property
@@ -106,13 +106,13 @@ class TrafficReport:
 
     @property
     def senders(self) -> Mapping[int, SendReport]:
-        """Flow id to the report of its sending end."""
+        """Reports of the sending ends, by flow id."""
         return {s.flow: s for w in self.workers for s in w.senders}
 
 
 @dataclass(frozen=True, slots=True)
 class Progress(Message):
-    """Where a run stands: packets of each flow so far. Multiply by the path MTU for payload bytes."""
+    """Progress of a run: packets of each flow so far. Multiply by the path MTU for payload bytes."""
 
     at_ns: int
     sent: Mapping[int, int] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Begin(Message):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Send one flow's data (or, with ``ack``, its acknowledgements) from another source port. Goes in ``Moves``."""
+    """Send one flow's data (or, with ``ack``, its acknowledgements) from another source port. Part of ``Moves``."""
 
     flow: int
     sport: int
@@ -140,14 +140,14 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Moves(Message):
-    """Do these one after the other; answer all of them in one ``MovedAll``, in the same order."""
+    """Execute these one after the other; answer all of them in one ``MovedAll``, in the same order."""
 
     moves: tuple[Move, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Replace(Message):
-    """Give the queue pairs of ``closes`` up, send those of ``starts`` (stand-ins) from now on; answer Replaced."""
+    """Close the queue pairs of ``closes`` and start those of ``starts`` (replacement flows); answer Replaced."""
 
     closes: tuple[int, ...]
     starts: tuple[int, ...]
@@ -160,7 +160,7 @@ class Stop(Message):
 
 @dataclass(frozen=True, slots=True)
 class Finish(Message):
-    """Receive until nothing has come for ``quiet_ns``, at most ``limit_ns``; write all; answer Report; exit."""
+    """Receive until ``quiet_ns`` without packets, for at most ``limit_ns``; write all; answer Report; exit."""
 
     quiet_ns: int
     limit_ns: int
@@ -171,7 +171,7 @@ class Finish(Message):
 
 @dataclass(frozen=True, slots=True)
 class Ready(Message):
-    """All sockets are bound."""
+    """Report that all sockets are bound."""
 
     index: int
     realtime: bool
@@ -180,7 +180,7 @@ class Ready(Message):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What became of a Move: when, or why not (the flow then goes on as before). Comes in ``MovedAll``."""
+    """Result of a Move: its time, or why it was refused (the flow then continues unchanged). Part of ``MovedAll``."""
 
     flow: int
     ack: bool
@@ -202,7 +202,7 @@ class Replaced(Message):
 
 @dataclass(frozen=True, slots=True)
 class QpError(Message):
-    """A queue pair's retries are used up."""
+    """Error of a queue pair whose retries are used up."""
 
     flow: int
     at_ns: int
@@ -212,12 +212,12 @@ class QpError(Message):
 
 @dataclass(frozen=True, slots=True)
 class Stopped(Message):
-    """The last data packet has left."""
+    """Report that the last data packet has left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed(Message):
-    """The worker cannot go on because of this machine, and why."""
+    """Failure of a worker because of this machine, with the reason."""
 
     why: str
 
@@ -226,19 +226,19 @@ _LENGTH = struct.Struct("=I")
 
 
 def encode(message: Message) -> bytes:
-    """One message as bytes for the other end."""
+    """Encode one message as bytes for the other end."""
     body = pickle.dumps(message)
     return _LENGTH.pack(len(body)) + body
 
 
 class Decoder:
-    """Cuts a byte stream into messages."""
+    """Decoder of a byte stream into messages."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that ``data`` completes."""
+        """Yield the messages that ``data`` completes."""
         self._rest += data
         while len(self._rest) >= _LENGTH.size:
             end = _LENGTH.size + _LENGTH.unpack_from(self._rest)[0]

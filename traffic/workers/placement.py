@@ -1,7 +1,7 @@
-"""Which worker owns which NIC. PURE.
+"""Placement of NICs on workers. PURE.
 
-A worker sends the data of its NICs and receives all that comes to them. Two wishes: every worker has the same packet
-rate to move, and no worker both sends and receives the same flow, so that neither core carries a flow's whole cost.
+A worker sends the data of its NICs and receives everything addressed to them. There are two goals: every worker moves
+the same packet rate, and no worker both sends and receives the same flow. Then no core carries a flow's whole cost.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from hpn.traffic.flows.flow import FlowSpec
 
 
 def place(flows: Sequence[FlowSpec], workers: int) -> Mapping[str, int]:
-    """NIC name to worker index: heaviest NICs first, each where it meets the least of its own traffic and load."""
+    """Return the worker index of each NIC: heaviest NICs first, each on the worker with the least of its own traffic
+    and load."""
     traffic: dict[str, dict[str, float]] = {}
     for flow in flows:
         for nic, peer in ((flow.src_nic, flow.dst_nic), (flow.dst_nic, flow.src_nic)):
@@ -32,7 +33,7 @@ def place(flows: Sequence[FlowSpec], workers: int) -> Mapping[str, int]:
 
 
 def _neighbours_in_turn(traffic: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """NICs component by component, breadth first: a ring of flows is then coloured alternately."""
+    """Return NICs component by component, breadth first: a ring of flows is then coloured alternately."""
     order: list[str] = []
     seen: set[str] = set()
     for start in sorted(traffic, key=lambda nic: (-sum(traffic[nic].values()), nic)):

@@ -1,6 +1,6 @@
-"""The worker processes that carry a lab's queue pairs, driven from the supervisor's loop, whatever they carry.
+"""Pool of the worker processes that carry a lab's queue pairs, driven from the supervisor's event loop.
 
-Changes when workers are started, commanded, watched or ended in another way; what they carry is a subclass's.
+Changes when the start, commands, supervision or end of workers change; what they carry is up to a subclass.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from hpn.traffic.workers.process import WorkerProcess
 T = TypeVar("T", bound=Message)
 
 MOVES_AT_ONCE = 64
-"""In one message: the first of many moves need not wait until all are given."""
+"""Most moves in one message: the first of many need not wait until all are known."""
 
 _SOFTNET = Path("/proc/net/softnet_stat")
 
 
 class WorkerPool(ABC):
-    """Workers that carry ``flows``, one a queue pair, for the NICs that ``placed`` gives each; records go to ``out``.
+    """Workers that carry ``flows``, one per queue pair, for the NICs assigned by ``placed``; records go to ``out``.
 
-    ``failed`` is an asyncio future that gets a MachineError as soon as a worker dies or gives up; every waiting method
+    ``failed`` is an asyncio future that gets a MachineError as soon as a worker dies or gives up. Every waiting method
     raises it too. ``progress`` is called about ten times a second.
     """
 
     MODULE: str
-    """What a worker process runs."""
+    """Module that a worker process runs."""
     REPORT: type[Message]
-    """Its last words."""
+    """Type of its final message."""
 
     def __init__(
         self,
@@ -79,11 +79,11 @@ class WorkerPool(ABC):
         self._received: dict[int, int] = {}
         self._softnet_before = 0
         self._still = False
-        self._heard_at: dict[int, int] = {}  # when each worker last said how far it is
+        self._heard_at: dict[int, int] = {}  # time of each worker's last progress message
 
     @abstractmethod
     def _setups(self) -> Sequence[Assignment]:
-        """What each worker is told first, in the order of their numbers."""
+        """Return the first message for each worker, in the order of their numbers."""
 
     async def start(self, timeout_s: float = 60.0) -> Sequence[Ready]:
         """Start the workers and wait until all their sockets are bound. MachineError otherwise."""
@@ -100,30 +100,30 @@ class WorkerPool(ABC):
         return await self._all(Ready, timeout_s)
 
     def begin(self, at_ns: int) -> None:
-        """Send from ``at_ns`` on (CLOCK_MONOTONIC; give the workers 50 ms); stand-ins only after ``replace``."""
+        """Send from ``at_ns`` on (CLOCK_MONOTONIC; at least 50 ms ahead); replacement flows only after ``replace``."""
         self._softnet_before = softnet_drops()
         self._tell_all(Begin(at_ns))
 
     def move(self, flow: int, sport: int) -> asyncio.Future[int]:
-        """Send the flow's data from source port ``sport`` from now on; the future tells when it was done.
+        """Send the flow's data from source port ``sport`` from now on; the future holds the time of the change.
 
-        The command leaves with all others of this turn of the loop, or with the first MOVES_AT_ONCE of them. The
-        future gets a MachineError when the port cannot be had; the flow then goes on from its old one. ValueError for a
+        The command leaves with all others of this turn of the event loop, or with the first MOVES_AT_ONCE of them. The
+        future gets a MachineError when the port is not available; the flow then keeps its old one. ValueError for a
         port outside SPORT_MIN .. SPORT_MAX.
         """
         return self._move(Move(flow, sport, ack=False), self._flows[flow].src_nic)
 
     def move_ack(self, flow: int, sport: int) -> asyncio.Future[int]:
-        """The same for the flow's acknowledgements, at the responder's NIC."""
+        """Do the same for the flow's acknowledgements, at the responder's NIC."""
         return self._move(Move(flow, sport, ack=True), self._flows[flow].dst_nic)
 
     async def stop_sending(self, timeout_s: float = 5.0) -> None:
-        """Stop all senders; returns when the last packet has left. From here on no queue pair errors any more."""
+        """Stop all senders; return when the last packet has left. No queue pair errors from then on."""
         self._tell_all(Stop())
         await self._all(Stopped, timeout_s)
 
     async def _reports(self, kind: type[T], quiet_s: float, limit_s: float, timeout_s: float) -> list[T]:
-        """Stop, receive until nothing has come for ``quiet_s``, write all, end the workers: their last words."""
+        """Stop, receive until ``quiet_s`` without packets, write all, end the workers; return their final messages."""
         await self.stop_sending()
         self._tell_all(Finish(round(quiet_s * 1e9), round(limit_s * 1e9)))
         reports = await self._all(kind, limit_s + timeout_s)
@@ -132,28 +132,28 @@ class WorkerPool(ABC):
         return reports
 
     def _lost_by_machine(self) -> int:
-        """Packets that the machine has dropped between two interfaces since ``begin``."""
+        """Return the packets that the machine has dropped between two interfaces since ``begin``."""
         return softnet_drops() - self._softnet_before
 
     async def close(self) -> None:
-        """End every worker that is still there, whatever it is doing. Does nothing the second time."""
+        """End every remaining worker, whatever it is doing. The second call is a no-op."""
         for worker in self._workers.values():
             await worker.kill()
 
     def stand_still(self, still: bool) -> None:
-        """Stop all workers, or let them go on."""
+        """Pause all workers, or resume them."""
         self._still = still
         for worker in self._workers.values():
             worker.signal(signal.SIGSTOP if still else signal.SIGCONT)
 
     def give_up(self, error: HpnError) -> None:
-        """Fail with this error, as when a worker dies: whoever waits for anything here gets it."""
+        """Fail with this error, as when a worker dies: every waiting method raises it."""
         if not self.failed.done():
             self.failed.set_exception(error)
             self._fail_moves(error)
 
     def pids(self) -> dict[int, int]:
-        """Process IDs of living workers, by number; none while they stand still by our will."""
+        """Return the process IDs of running workers, by number; none while the workers are paused."""
         return (
             {}
             if self._still
@@ -161,11 +161,11 @@ class WorkerPool(ABC):
         )
 
     def silent_since(self, at_ns: int) -> list[int]:
-        """Workers that have begun and said nothing after ``at_ns``."""
+        """Return the workers that have begun and sent no message after ``at_ns``."""
         return [worker for worker, heard in self._heard_at.items() if heard < at_ns]
 
     def _nics(self, worker: int) -> tuple[NicSpec, ...]:
-        """What a worker owns."""
+        """Return the NICs that a worker owns."""
         nics = {f.src_nic: f.src_ip for f in self._flows.values()} | {f.dst_nic: f.dst_ip for f in self._flows.values()}
         return tuple(
             NicSpec(nic, ip, self._namespaces[nic].fd) for nic, ip in nics.items() if self._place[nic] == worker
@@ -190,7 +190,7 @@ class WorkerPool(ABC):
         return future
 
     def _send_moves(self, worker: int) -> None:
-        """Send what waits, if it does still. One message for many: path control moves hundreds at once."""
+        """Send the waiting moves, if any, in one message: path control moves hundreds at once."""
         moves = self._waiting.pop(worker, None)
         if not moves:
             return
@@ -205,16 +205,16 @@ class WorkerPool(ABC):
             worker.send(message)
 
     async def _all(self, kind: type[T], timeout_s: float) -> list[T]:
-        """The answer of that type from every worker. MachineError when one fails or says nothing in time."""
+        """Return the answer of that type from every worker. MachineError when one fails or does not answer in time."""
         answers = [self._answer(kind, index) for index in self._workers]
         if not answers:
-            return []  # nothing is to be carried
+            return []  # there is nothing to carry
         waiting = asyncio.ensure_future(asyncio.wait(answers))
         await asyncio.wait((waiting, self.failed), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if all(answer.done() for answer in answers):
             return [message for answer in answers if isinstance(message := answer.result(), kind)]
         waiting.cancel()
-        why = self.failed.exception() if self.failed.done() else None  # what closing does to workers is no reason
+        why = self.failed.exception() if self.failed.done() else None  # read before closing, which affects it
         await self.close()
         if why is not None:
             raise why
@@ -271,7 +271,7 @@ class WorkerPool(ABC):
         return Event(error.at_ns, EventKind.QP, self._namespaces[flow.src_nic].name, flow.name, "error", detail)
 
     def _died(self, worker: int, why: str) -> None:
-        """A worker ended. That is all right after its report."""
+        """Handle the end of a worker process, which is normal after its report."""
         if self._answer(self.REPORT, worker).done():
             return
         if not self.failed.done():
@@ -289,11 +289,11 @@ class WorkerPool(ABC):
 
 
 def softnet_drops() -> int:
-    """Packets dropped between interfaces because a CPU's backlog was full: machine-wide, since boot."""
+    """Return the packets dropped between interfaces because a CPU's backlog was full: machine-wide, since boot."""
     return sum(int(line.split()[1], 16) for line in _SOFTNET.read_text().splitlines())
 
 
 def _seen(future: asyncio.Future[None] | asyncio.Future[int]) -> None:
-    """Mark the exception as looked at: nobody is obliged to wait for this future."""
+    """Retrieve the exception, so that asyncio does not warn: waiting for this future is optional."""
     if not future.cancelled():
         future.exception()

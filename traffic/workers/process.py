@@ -1,4 +1,4 @@
-"""One worker process as the supervisor sees it: started, spoken to, listened to, seen to end."""
+"""One worker process as the supervisor sees it: start, messages, end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAIL = 2000
 
 
 class WorkerProcess:
-    """A child running ``module``. ``heard`` gets its messages, ``died`` the reason when it has ended."""
+    """A child process that runs ``module``. ``heard`` receives its messages, ``died`` the reason when it has ended."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """Process ID while it lives."""
+        """Process ID while the process runs, else None."""
         return None if self._gone.done() else self._process.pid
 
     async def send_all(self, setup: Message) -> None:
-        """Send the set-up, which may be large. A worker that is gone is noticed elsewhere."""
+        """Send the set-up, which may be large. The exit of a worker is handled elsewhere."""
         try:
             await self._loop.sock_sendall(self._control, encode(setup))
         except (BrokenPipeError, ConnectionResetError):
@@ -72,22 +72,22 @@ class WorkerProcess:
         except BlockingIOError:
             taken = 0
         except OSError:
-            return  # it is gone, and that is noticed elsewhere
+            return  # the process is gone, which is handled elsewhere
         if taken != len(data):
             raise MachineError(f"traffic worker {self._index} does not read its commands; is the machine overloaded?")
 
     def signal(self, number: signal.Signals) -> None:
-        """Stop the process for a while (SIGSTOP, SIGCONT), as a busy machine would; one that is gone stays so."""
+        """Pause or resume the process (SIGSTOP, SIGCONT), as a busy machine would; no-op after its exit."""
         if not self._gone.done():
             self._process.send_signal(number)
 
     async def ended(self, timeout_s: float) -> None:
-        """Wait until the process has ended; kill it when that takes too long."""
+        """Wait until the process has ended; kill it after ``timeout_s``."""
         await asyncio.wait({self._gone}, timeout=timeout_s)
         await self.kill()
 
     async def kill(self) -> None:
-        """Make sure that the process is gone."""
+        """Kill the process if it still runs, and wait for its exit."""
         if not self._gone.done():
             self._process.kill()
             await asyncio.shield(self._gone)  # a cancelled waiter would cancel the future itself
@@ -117,7 +117,7 @@ class WorkerProcess:
             self._died(self._index, f"traffic worker {self._index} ended ({how}): {self._last_words()}")
 
     def _hear_last_messages(self) -> None:
-        """Hear what still waits in the socket, and close it."""
+        """Handle the messages that are still in the socket, and close it."""
         self._loop.remove_reader(self._control.fileno())
         with self._control as control:
             control.setblocking(True)
@@ -126,7 +126,7 @@ class WorkerProcess:
                     self._heard(self._index, message)
 
     def _last_words(self) -> str:
-        """The last line of its log, which goes when it is empty."""
+        """Return the last line of its log; an empty log is deleted."""
         try:
             said = self._log.read_text(errors="replace").strip()[-_TAIL:]
             if not said:
@@ -145,7 +145,7 @@ def _receive(control: socket.socket) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """One thread per worker (numpy would start more), and this very source tree."""
+    """Return an environment with one thread per worker (numpy would start more) and this very source tree."""
     found = dict.fromkeys((str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))))
-    path = os.pathsep.join(found)  # each folder once: what is looked for twice costs a guest in virtual time its time
+    path = os.pathsep.join(found)  # each folder once: duplicate look-ups cost a guest in virtual time its time
     return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -1,6 +1,6 @@
-"""What every worker process has, whatever it carries: its engine, from first word to last, and what goes wrong told it.
+"""Common part of every worker process: its connection to the engine, and error reports.
 
-Changes when workers are spoken to, or come to their end, in another way.
+Changes when the messages to workers, or the end of workers, change.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ A = TypeVar("A", bound=Assignment)
 
 
 class Engine:
-    """The engine, as a worker hears it and speaks to it over ``control``."""
+    """The engine as a worker sees it: messages both ways over ``control``."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._decoder = Decoder()
 
     def fileno(self) -> int:
-        """Readable when the engine has said something, or is gone."""
+        """Return a descriptor that is readable when the engine has sent something, or is gone."""
         return self._control.fileno()
 
     def say(self, message: Message) -> None:
-        """Tell it something. BrokenPipeError when it is gone."""
+        """Send a message to the engine. BrokenPipeError when it is gone."""
         self._control.sendall(encode(message))
 
     def first(self, kind: type[A]) -> A | None:
-        """Its first message, which is of ``kind``; None when it went away."""
+        """Return the engine's first message, which is of ``kind``; None when it disconnected."""
         while (heard := self._hear()) is not None:
             for message in heard:
                 if not isinstance(message, kind):
@@ -47,7 +47,7 @@ class Engine:
         return None
 
     def serve(self, obey: Callable[[Message], None], finish: Callable[[Finish], None]) -> bool:
-        """Do what it has said; False when that was its last word, or when it is gone."""
+        """Execute the received messages; return False after Finish, or when the engine is gone."""
         heard = self._hear()
         if heard is None:
             return False
@@ -67,13 +67,14 @@ class Runs(Protocol):
     """A worker."""
 
     def run(self) -> None:
-        """Serve the engine until it says Finish or goes away."""
+        """Serve the engine until it sends Finish or disconnects."""
 
 
 def serve(arguments: Sequence[str], kind: type[A], make: Callable[[A, Engine], Runs]) -> int:
-    """Serve the engine behind the descriptor in ``arguments``, whose first message is of ``kind``; the exit code.
+    """Serve the engine behind the descriptor in ``arguments``, whose first message is of ``kind``; return the exit
+    code.
 
-    It dies with its parent.
+    The process dies with its parent.
     """
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which ends us in order
@@ -102,9 +103,9 @@ def serve(arguments: Sequence[str], kind: type[A], make: Callable[[A, Engine], R
 
 
 def collect_no_more() -> None:
-    """Collect garbage for the last time: workers make no cycles in earnest, and a collection is a gap in what is sent.
+    """Collect garbage for the last time: workers create hardly any cycles, and a collection is a gap in what is sent.
 
-    What is alive now is never looked at again.
+    Objects that are alive now are never scanned again.
     """
     gc.collect()
     gc.freeze()
@@ -112,13 +113,13 @@ def collect_no_more() -> None:
 
 
 def drain(ticker: Ticker, tick_ns: int, finish: Finish, take: Callable[[int], int | None]) -> None:
-    """Have ``take`` do, each tick, what is done while nothing more is sent, until nothing has come for a while.
+    """Call ``take`` each tick after the last packet was sent, until ``finish.quiet_ns`` pass without an arrival.
 
-    It gets how many ticks have passed, and gives the time at which something came, None when nothing did.
+    ``take`` gets the number of ticks passed, and returns the time of an arrival, or None.
     """
     begun = arrived = now_ns()
     ticker.start(begun, tick_ns)
-    poller = select.poll()  # select() ends at descriptor 1,024
+    poller = select.poll()  # select() is limited to 1,024 descriptors
     poller.register(ticker.fileno(), select.POLLIN)
     while (at := now_ns()) - arrived < finish.quiet_ns and at - begun < finish.limit_ns:
         poller.poll()

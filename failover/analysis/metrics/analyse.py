@@ -1,7 +1,7 @@
-"""From records, events and edges to ``DrillMetrics``: the one entry point of the analysis.
+"""Computation of ``DrillMetrics`` from records, events and edges: the one entry point of the analysis.
 
-Changes when a figure of a whole edge or drill is added, or a rule for calling a run inconclusive.
-Method: docs/measurement.md after RFC 6412, 6413, 6414 and 6894; constants in ``failover.analysis.settings``.
+Changes when a figure of a complete edge or drill is added, or a rule for calling a run inconclusive. Method:
+docs/measurement.md after RFC 6412, 6413, 6414 and 6894; constants in ``failover.analysis.settings``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def analyse(
     record_end_ns: int | None = None,
     offered: Offered | None = None,
 ) -> DrillMetrics:
-    """Everything measured in one drill, from tables of records as ``traffic.streams.records`` defines them."""
+    """Return all metrics of one drill, from tables of records as ``traffic.streams.records`` defines them."""
     traces = build_traces(flows, sent, received, settings, record_end_ns)
     return analyse_traces(traces, events, edges, healthy_ns, settings, host, offered)
 
@@ -65,7 +65,7 @@ def analyse_traces(
     *,
     path_control: bool = True,
 ) -> DrillMetrics:
-    """The same for traces already built (the caller also plots them). ``edges`` in order of time."""
+    """Return the same for traces already built (the caller also plots them). ``edges`` in order of time."""
     ordered = tuple(sorted(edges, key=lambda edge: edge.inject_before_ns))
     stopped = _stopped_at(events, traces.flows)
     noise = noise_floor(
@@ -106,7 +106,7 @@ def analyse_traces(
 
 
 def _healthy_until(traces: Traces, edges: tuple[Edge, ...], end_ns: int, settings: Settings) -> int:
-    """The healthy phase less its last packets, when they were on their way as the first fault came and died with it."""
+    """Return the end of the healthy phase, without the last packets if the first fault dropped them in flight."""
     if not edges:
         return end_ns
     starts = (window.start_ns for trace in traces for window in windows_of(trace, edges[:1], settings))
@@ -114,7 +114,7 @@ def _healthy_until(traces: Traces, edges: tuple[Edge, ...], end_ns: int, setting
 
 
 def _stopped_at(events: Iterable[Event], flows: Sequence[FlowSpec]) -> Mapping[int, int]:
-    """Flow id to the time its queue pair errored."""
+    """Return the time of each queue pair's error, by flow id."""
     by_name = {name: flow.id for flow in flows for name in (flow.name, str(flow.id))}
     found: dict[int, int] = {}
     for event in events:
@@ -131,7 +131,7 @@ def _flow_results(
     noise_ms: float,
     crossings: Crossings,
 ) -> tuple[FlowResult, ...]:
-    """Every flow over the whole record; a stand-in comes after what it replaces."""
+    """Return the results of every flow over the whole record; a replacement flow comes after the replaced one."""
     found: dict[int, FlowResult] = {}
     for trace in traces:
         result = _flow_result(trace, edges, settings, stopped.get(trace.spec.id), noise_ms, crossings)
@@ -186,7 +186,7 @@ def _flow_result(
 
 
 def _unexplained(table: OutageTable, windows: Sequence[Window]) -> int:
-    """Missing packets sent outside every window, unless their outage began inside one."""
+    """Return the number of missing packets sent outside every window, unless their outage began inside one."""
     trace = table.trace
     outside = np.ones(len(trace.missing), np.bool_)
     missing_ns = trace.sent_ns[trace.missing]
@@ -236,5 +236,5 @@ def _edge_result(
 
 
 def _interval(flows: Sequence[FlowEdgeResult], statistic: Callable[[Sequence[float]], float]) -> Interval:
-    """The interval of a statistic of the flows' outages."""
+    """Return the interval of a statistic of the flows' outages."""
     return of_statistic((flow.budget.interval for flow in flows), statistic) if flows else Interval(0.0, 0.0)

@@ -1,6 +1,6 @@
-"""The budget of an outage from a flow's packets: those around it, or those between which it would have gone unseen.
+"""Budget of an outage from a flow's packets: those around it, or those between which it would be invisible.
 
-Changes when other packets say more of an outage. The rule itself: ``failover.analysis.budget``.
+Changes when other packets give more information about an outage. The rule itself: ``failover.analysis.budget``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NS_PER_MS = 1e6
 def lossy(
     certain_ns: float, possible_ns: float, methods_ns: Sequence[float], noise_ms: float, clock_ms: float
 ) -> OutageBudget:
-    """Return the budget of outages that took packets; the bounds are those of ``outage``, the methods PLBM and TBM."""
+    """Return the budget of outages with missing packets; bounds as in ``outage``, the methods are PLBM and TBM."""
     methods_ms = [value / NS_PER_MS for value in methods_ns]
     return outage_budget(certain_ns / NS_PER_MS, possible_ns / NS_PER_MS, methods_ms, noise_ms, clock_ms)
 
@@ -29,8 +29,8 @@ def lossless(
 ) -> OutageBudget:
     """Return the budget of a flow that lost nothing sent in [start, end): the largest gap may hide an outage.
 
-    One that begins in the window lasts no longer than to the packet behind it: were that lost, it would be the next
-    edge's. A queue pair that has ``died`` sends no more; another that falls silent could hide all the rest.
+    An outage that begins in the window lasts no longer than to the packet after it: if that were lost, it would be the
+    next edge's. A queue pair that has ``died`` sends no more; another one that stops sending could hide all the rest.
     """
     first, last = np.searchsorted(trace.received_sent_ns, (start_ns, end_ns))
     behind = trace.sent_clock[np.searchsorted(trace.sent_ns, end_ns) :][:1]

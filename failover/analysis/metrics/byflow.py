@@ -1,7 +1,7 @@
-"""Packet records sorted into flows, no larger than they must be: analysis looks at one flow after the other.
+"""Packet records sorted by flow, in minimal memory: analysis reads one flow after the other.
 
-Changes when analysis needs another field of a record, or records get another layout. What is held of a packet and of a
-burst is some 14 bytes each, of 32 on disk.
+Changes when analysis needs another field of a record, or the layout of records changes. A packet and a burst take some
+14 bytes each, of 32 on disk.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class ByFlow:
     _where: Mapping[int, slice]
 
     def of(self, flow: int, field: str) -> npt.NDArray[np.int64]:
-        """What a flow's records have in that field."""
+        """Return the values of that field in a flow's records."""
         return self._columns[field][self._where.get(flow, slice(0))].astype(np.int64)
 
     def latest(self, field: str) -> int:
-        """The largest value of all flows, 0 of none."""
+        """Return the largest value over all flows, 0 without records."""
         return int(self._columns[field].max(initial=0))
 
 
@@ -43,7 +43,7 @@ def by_flow(table: Table, fields: Collection[str]) -> ByFlow:
 
 
 def _sorted(flows: Column) -> tuple[npt.NDArray[np.intp], Mapping[int, slice]]:
-    """The order of records, and where in it those of each flow are."""
+    """Return the sorted order of records, and the slice of each flow in it."""
     keys = _narrow(flows)  # 16-bit keys get numpy's radix sort, ten times faster than comparing
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -54,7 +54,7 @@ def _sorted(flows: Column) -> tuple[npt.NDArray[np.intp], Mapping[int, slice]]:
 
 
 def _narrow(column: Column) -> Column:
-    """The same numbers in no more bytes than the largest of them needs; signed ones as they are."""
+    """Return the same numbers in the smallest type that holds the largest of them; signed ones unchanged."""
     if column.dtype.kind != "u":
         return column
     return column.astype(np.min_scalar_type(int(column.max(initial=0))), copy=False)

@@ -1,9 +1,9 @@
-"""Which of a flow's missing packets congestion took, and what its outage was without them.
+"""Assignment of a flow's missing packets to congestion, and its outage without them.
 
-Changes when congestion is told from failover in another way. A flow whose path crosses an overloaded link loses packets
-here and there; one whose path is dead loses all. A sender learns of its new path later than path control decides. So
-for a flow that was moved, congestion begins with the first packet that arrives after the move. What was lost between
-the two may be either: it counts as failover's, and the lower end of the interval leaves it out.
+Changes when congestion is separated from failover in another way. A flow whose path crosses an overloaded link loses
+some packets; one whose path has failed loses all. A sender switches to its new path later than path control decides. So
+for a moved flow congestion begins with the first packet that arrives after the move. Loss between the two may be
+either: it counts as failover's, and the lower end of the interval excludes it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from hpn.failover.analysis.offered import Crossing, Offered
 _FOREVER_NS = np.iinfo(np.int64).max
 
 Crossings = Mapping[int, Sequence[tuple[Crossing, int]]]
-"""By flow: its path across an overloaded link, and until when it took it."""
+"""Crossings by flow: its path across an overloaded link, with the end of that time."""
 
 
 def crossings_of(offered: Offered | None) -> Crossings:
-    """Those of a run; none where nobody knows its offered load."""
+    """Return the crossings of a run; none if its offered load is unknown."""
     found: dict[int, list[tuple[Crossing, int]]] = {}
     for span in () if offered is None else offered.spans:
         for each in span.crossing:
@@ -44,7 +44,7 @@ def with_congestion(
     settings: Settings,
     judge: Judge,
 ) -> tuple[FlowEdgeResult, ...]:
-    """The ``results`` of a flow, one for each window, with what congestion took; ``judge`` is what made them."""
+    """Return the ``results`` of a flow, one for each window, with their congestion loss; ``judge`` computed them."""
     times = crossings.get(trace.spec.id, ())
     if not times:
         return tuple(results)
@@ -80,7 +80,7 @@ def with_congestion(
 
 
 def of_edge(edge: Edge, flows: Sequence[FlowEdgeResult]) -> EdgeCongestion | None:
-    """What congestion took after one edge; None: nothing."""
+    """Return the congestion loss after one edge; None without any."""
     found = [flow.congestion for flow in flows if flow.congestion is not None]
     if not found:
         return None
@@ -101,20 +101,20 @@ def of_edge(edge: Edge, flows: Sequence[FlowEdgeResult]) -> EdgeCongestion | Non
 
 
 def _alone(flow: FlowEdgeResult) -> Congestion:
-    """What a flow came to without congestion."""
+    """Return a flow's result without congestion."""
     if flow.congestion is not None:
         return flow.congestion
     return Congestion(0, 0, 0, flow.outage_plbm_ms, *flow.budget.interval, over=flow.recovered)
 
 
 def _without(trace: FlowTrace, flags: Flags) -> FlowTrace:
-    """The trace as if these packets had arrived."""
+    """Return the trace as if these packets had arrived."""
     usual_ns = int(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0
     return replace(trace, arrival_ns=np.where(flags, trace.sent_ns + usual_ns, trace.arrival_ns))
 
 
 def _taken(trace: FlowTrace, window: Window, times: Sequence[tuple[Crossing, int]]) -> Flags:
-    """By packet: congestion took it."""
+    """Return flags of the packets lost to congestion."""
     taken = np.zeros(len(trace.sent_ns), np.bool_)
     for each, end_ns in times:
         arrived_ns = 0 if each.moved_ns is None else _first_arrival_ns(trace, each.moved_ns)
@@ -123,7 +123,7 @@ def _taken(trace: FlowTrace, window: Window, times: Sequence[tuple[Crossing, int
 
 
 def _unsure(trace: FlowTrace, window: Window, times: Sequence[tuple[Crossing, int]]) -> Flags:
-    """By packet: it was lost after a move and before anything arrived, by the old path or by congestion."""
+    """Return flags of the packets lost after a move and before the first arrival, by the old path or by congestion."""
     unsure = np.zeros(len(trace.sent_ns), np.bool_)
     for each, _ in times:
         if each.moved_ns is not None:
@@ -133,12 +133,12 @@ def _unsure(trace: FlowTrace, window: Window, times: Sequence[tuple[Crossing, in
 
 
 def _earliest_ns(window: Window) -> int:
-    """A failure takes what is on its way then, a repair does not."""
+    """Return the earliest send time that counts as congestion: a failure drops packets in flight, a repair does not."""
     return window.start_ns if window.edge.kind is EdgeKind.REPAIR else window.edge.inject_before_ns
 
 
 def _first_arrival_ns(trace: FlowTrace, since_ns: int) -> int:
-    """Send time of the first packet from a moment on that arrives; the end of the trace where none does."""
+    """Return the send time of the first packet from a moment on that arrives; the end of time if none does."""
     first = int(np.searchsorted(trace.received_sent_ns, since_ns, "left"))
     return int(trace.received_sent_ns[first]) if first < len(trace.received_sent_ns) else _FOREVER_NS
 

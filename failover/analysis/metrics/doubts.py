@@ -1,4 +1,4 @@
-"""What makes a measurement unusable, and what was lost that no fault explains: one line of reason each.
+"""Reasons that make a measurement unusable, and loss that no fault explains: one line each.
 
 Changes when a rule is added. The host's own load is judged in ``failover.analysis.hostload``.
 """
@@ -14,7 +14,7 @@ NOTHING_SENT = "no packet was sent: nothing was measured"
 
 
 def record_doubts(flows: Sequence[FlowResult], settings: Settings) -> tuple[str, ...]:
-    """Damage that spoils the whole record: packets that were never sent, a slow sender."""
+    """Return damage of the whole record: packets that were never sent, a slow sender."""
     found = []
     if not any(flow.sent for flow in flows):
         found.append(NOTHING_SENT)
@@ -34,7 +34,7 @@ def record_doubts(flows: Sequence[FlowResult], settings: Settings) -> tuple[str,
 
 
 def edge_doubts(result: EdgeResult, flows: Sequence[FlowEdgeResult], settings: Settings) -> tuple[str, ...]:
-    """What spoils one edge: a sender or injection slower than the claimed resolution, methods that disagree."""
+    """Return problems of one edge: a sender or injection slower than the claimed resolution, methods that disagree."""
     found = []
     label, claimed_ms = result.edge.label, settings.claimed_resolution_ms
     hit = [flow for flow in flows if flow.relation.is_touched]
@@ -60,7 +60,8 @@ def edge_doubts(result: EdgeResult, flows: Sequence[FlowEdgeResult], settings: S
 
 
 def unexplained_losses(edges: Sequence[EdgeResult], flows: Sequence[FlowResult]) -> tuple[str, ...]:
-    """Loss outside every window and in the control group: the machine's if it dropped packets, else the fabric's."""
+    """Return loss outside every window and in the control group: the machine's if it dropped packets, else the
+    fabric's."""
     found = []
     strays = [flow for flow in flows if flow.unexplained_lost]
     if strays:

@@ -1,6 +1,6 @@
-"""How long a job stood still for a host that a spare replaced: death to the last stand-in at work.
+"""Downtime of a job whose host was replaced by a spare: from the failure to the last replacement flow at work.
 
-Changes when that is counted differently. Nothing shorter than a packet period can be told of a flow.
+Changes when that is counted differently. Nothing shorter than a packet period is visible in a flow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hpn.traffic.flows.flow import FlowSpec
 
 @dataclass(frozen=True, slots=True)
 class _StandIn:
-    """A flow that may have begun at a takeover, and when the last of its first packets in order arrived, if any did."""
+    """A flow that may begin at a takeover, and the arrival of the last of its first packets in order, if any."""
 
     spec: FlowSpec
     resolution_ns: float
@@ -28,8 +28,8 @@ class _StandIn:
 def downtime(traces: Traces, edges: Sequence[Edge], packets: int) -> Downtime | None:
     """Return the downtime at a takeover, the last of ``edges`` in order of time; None when that is no takeover.
 
-    At work is a stand-in of which ``packets`` in order have arrived, or another that stands in for it: a peer may be
-    replaced as well.
+    A replacement flow is at work when ``packets`` in order have arrived, of itself or of its own replacement: a peer
+    may be replaced as well.
     """
     edge = edges[-1]
     deaths = [e for e in edges if e.kind is EdgeKind.FAILURE and set(e.faults) & set(edge.taken_over)]
@@ -55,7 +55,7 @@ def downtime(traces: Traces, edges: Sequence[Edge], packets: int) -> Downtime | 
 
 
 def _at_work(begun: _StandIn, successors: Mapping[int, _StandIn]) -> tuple[int, FlowSpec] | None:
-    """When the last of the first packets in order arrived, and whose they were."""
+    """Return the arrival of the last of the first packets in order, and their flow."""
     here: _StandIn | None = begun
     while here is not None:
         if here.at_ns is not None:

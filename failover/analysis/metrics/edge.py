@@ -1,4 +1,4 @@
-"""What one edge did to one flow: counts, outages, recovery, goodput.
+"""Effect of one edge on one flow: counts, outages, recovery, goodput.
 
 Changes when a per-flow figure is added or its definition changes.
 """
@@ -22,9 +22,9 @@ NS_PER_S = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The packets of one flow that an edge answers for, by send time.
+    """The packets of one flow that count for an edge, by send time.
 
-    It starts before the injection by what may have been on its way then: packets in the queues of a link die with it.
+    It starts before the injection, to include packets that were in flight: those in the queues of a link die with it.
     """
 
     edge: Edge
@@ -59,7 +59,7 @@ class _Recovery:
 
 
 def windows_of(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) -> tuple[Window, ...]:
-    """The window of each edge for this flow; consecutive windows meet without overlap."""
+    """Return the window of each edge for this flow; consecutive windows meet without overlap."""
     starts = _starts_ns(trace, edges, settings)
     found, control = [], True
     for at, edge in enumerate(edges):
@@ -71,13 +71,13 @@ def windows_of(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
 
 
 def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) -> list[int]:
-    """Each injection less what may have been on its way then.
+    """Return the time of each injection less the packets that may have been in flight.
 
-    What an edge that touches the flow does at once shows within one packet period, and is its own: neither the repair
-    nor an edge elsewhere, which takes nothing on its way either, reaches back into that.
+    The immediate effect of an edge on the flow shows within one packet period, and belongs to that edge. Neither its
+    repair nor an edge elsewhere, which drops no packet in flight either, reaches back into that time.
     """
     starts: list[int] = []
-    touched, shown_ns = EdgeKind.REPAIR, 0  # by which edge last, and until when that shows
+    touched, shown_ns = EdgeKind.REPAIR, 0  # kind of the last edge that touched it, and the end of its immediate effect
     for edge in edges:
         if not relation_of(trace.spec, edge).is_touched:
             starts.append(max(edge.inject_before_ns, shown_ns))
@@ -95,10 +95,10 @@ def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
 
 
 def _in_flight_ns(trace: FlowTrace, recent: slice, inject_ns: int, settings: Settings) -> int:
-    """The largest delay of the ``recent`` packets plus one period, at most the longest delay of the method.
+    """Return the largest delay of the ``recent`` packets plus one period, limited to the longest delay of the method.
 
-    Nothing for a flow that is in outage at the injection: none of its packets is on its way. One that was only silent
-    until just before is not: a late sender catches up with several packets at once.
+    It is 0 for a flow that is in outage at the injection, as none of its packets is in flight. A flow whose sender
+    paused until just before is not in outage: a late sender catches up with several packets at once.
     """
     if recent.start == recent.stop:
         return 0
@@ -109,21 +109,22 @@ def _in_flight_ns(trace: FlowTrace, recent: slice, inject_ns: int, settings: Set
 
 
 def _arrived_ns(trace: FlowTrace, recent: slice, inject_ns: int) -> int:
-    """When the last packet was sent that had arrived by the injection: the rest of its burst may be on its way."""
+    """Return the send time of the last packet that had arrived by the injection: the rest of its burst may be in
+    flight."""
     sent_ns = trace.received_sent_ns[recent]
     arrived = sent_ns[sent_ns + trace.delay_ns[recent] < inject_ns]
     return int(arrived.max(initial=0))
 
 
 def _recent(trace: FlowTrace, inject_ns: int) -> slice:
-    """Of the received packets, those sent in the 100 ms before the injection, or 20, but none a second old."""
+    """Return the received packets sent in the 100 ms before the injection, or 20, but none a second old."""
     times = inject_ns - NS_PER_S, inject_ns - NS_PER_S // 10, inject_ns
     oldest, recent, last = (int(at) for at in np.searchsorted(trace.received_sent_ns, times))
     return slice(max(oldest, min(recent, last - 20)), last)
 
 
 def _missing_since(trace: FlowTrace, after_ns: int, until_ns: float) -> bool:
-    """Whether a packet sent in (after, until) is missing."""
+    """Return True if a packet sent in (after, until) is missing."""
     first = int(np.searchsorted(trace.sent_ns, after_ns, "right"))
     row = int(np.searchsorted(trace.missing, first))
     return row < len(trace.missing) and int(trace.sent_ns[trace.missing[row]]) < until_ns
@@ -137,7 +138,7 @@ def judge_edge(
     stopped_at_ns: int | None,
     noise_ms: float,
 ) -> FlowEdgeResult:
-    """All figures of one flow at one edge, on a machine of that noise floor."""
+    """Return all figures of one flow at one edge, on a machine with that noise floor."""
     edge = window.edge
     share = _share(table, window)
     recovery = _recovery(table, share, window, settings)
@@ -197,7 +198,7 @@ def _count(indices: Ints, span: slice) -> int:
 
 
 def _share(table: OutageTable, window: Window) -> _Share | None:
-    """Outages that began in the window, whole, and the rest of one that was open at the injection."""
+    """Return the outages that began in the window, completely, and the rest of one that was open at the injection."""
     trace, inject_ns = table.trace, window.edge.inject_before_ns
     low, high = (int(at) for at in np.searchsorted(table.first_ns, (window.start_ns, window.end_ns), "left"))
     plbm, tbm = table.plbm_ns[low:high].copy(), table.tbm_ns[low:high].copy()
@@ -234,7 +235,7 @@ def _share(table: OutageTable, window: Window) -> _Share | None:
 
 
 def _recovery(table: OutageTable, share: _Share | None, window: Window, settings: Settings) -> _Recovery:
-    """RFC 6412: converged when no loss follows for the validation time; a loss within it belongs to the same event."""
+    """Return the recovery by RFC 6412: no loss for the validation time; a loss within it belongs to the same event."""
     validation_ns = int(settings.validation_s * NS_PER_S)
     if share is None:
         return _Recovery(True, None, window.end_ns - window.edge.inject_before_ns >= validation_ns, True)
@@ -263,9 +264,9 @@ def _convergence(edge: Edge, share: _Share | None, recovery: _Recovery) -> tuple
 def _send_gap_ns(
     trace: FlowTrace, share: _Share | None, recovery: _Recovery, window: Window, settings: Settings, *, died: bool
 ) -> int:
-    """The sender's own largest gap while it could hide or lengthen the outage.
+    """Return the sender's own largest gap while it could hide or lengthen the outage.
 
-    Without one, a sender that has not ``died`` may also have fallen silent for good.
+    Without an outage, a sender that has not ``died`` may also have stopped for good.
     """
     inject_ns = window.edge.inject_before_ns
     if share is None:

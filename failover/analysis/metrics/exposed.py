@@ -1,6 +1,6 @@
-"""Exposed communication: the part of an iteration in which a rank waits for others and computes nothing meanwhile.
+"""Exposed communication: the part of an iteration in which a rank waits for others without computing.
 
-Changes when what counts as communication or as computing does. Imports numpy.
+Changes when the definition of communication or of computing does. Imports numpy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Interval = tuple[int, int]
 
 
 def exposed_ms(facts: JobFacts, spans: Records, iterations: Sequence[Iteration]) -> float:
-    """Mean of these iterations, of each the rank for which it was most; 0 where nothing is computed at all."""
+    """Return the mean over these iterations of the rank with the most exposed time, ms; 0 without any computing."""
     if not any(fact.kind == COMPUTE for of in facts.spans.values() for fact in of) or not iterations:
         return 0.0
     most = dict.fromkeys((each.number for each in iterations), 0)
@@ -30,7 +30,7 @@ def exposed_ms(facts: JobFacts, spans: Records, iterations: Sequence[Iteration])
 
 
 def _of_rank(facts: Sequence[SpanFact], spans: Records) -> Iterator[tuple[int, int]]:
-    """Each iteration of one rank with its exposed communication, ns."""
+    """Yield each iteration of one rank with its exposed communication, ns."""
     spans = spans[np.argsort(spans["iteration"], kind="stable")]
     numbers, starts = np.unique(spans["iteration"], return_index=True)
     for number, part in zip(numbers.tolist(), np.split(spans, starts[1:]), strict=True):
@@ -41,7 +41,7 @@ def _of_rank(facts: Sequence[SpanFact], spans: Records) -> Iterator[tuple[int, i
 
 
 def _length(intervals: Iterable[_Interval]) -> int:
-    """Of their union."""
+    """Return the length of the union of these intervals."""
     total = covered = 0
     for begin, end in sorted(intervals):
         total += max(0, end - max(begin, covered))

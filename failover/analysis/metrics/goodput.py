@@ -1,7 +1,7 @@
-"""Goodput: payload bits per second by send time, per flow, per NIC and in all; bins for plots only.
+"""Goodput: payload bits per second by send time, per flow, per NIC and in total; bins for plots only.
 
-Changes when a window or a grouping of goodput changes. Send-time windows keep queueing out of the figure. Of
-a window only the time counts in which the flow was to send.
+Changes when a window or a grouping of goodput changes. Send-time windows keep queueing out of the figure. In a window
+only the time counts in which the flow was scheduled to send.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from hpn.traffic.flows.flow import FlowSpec
 
 
 def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Settings) -> Goodput:
-    """Goodput of one flow around ``edge``; 'before' does not reach beyond ``not_before_ns``, the previous edge."""
+    """Return the goodput of one flow around ``edge``; 'before' does not reach beyond ``not_before_ns``, the edge
+    before."""
     inject_ns, end_ns = edge.inject_before_ns, edge.window_end_ns
     wide_ns = int(settings.goodput_window_s * 1e9)
-    # From half a period after the first packet: from that packet itself on it would be half a packet too much.
+    # Begin half a period after the first packet: beginning at the packet itself would count half a packet too much.
     first_ns = int(trace.burst_ns[0] + trace.period_ns / 2) if len(trace.burst_ns) else inject_ns
     before_ns = max(inject_ns - wide_ns, not_before_ns, first_ns)
     settled_ns = end_ns - settled_window_ns(edge, settings)
@@ -51,7 +52,7 @@ def add(goodputs: Sequence[Goodput]) -> Goodput:
 
 
 def inherited(old: FlowResult, new: FlowResult) -> FlowResult:
-    """Give a stand-in the goodput of before that the flow it replaces had, up to the edge at which it begins."""
+    """Give a replacement flow the goodput 'before' of the replaced flow, up to the edge at which it begins."""
     begins = next((at for at, edge in enumerate(new.edges) if edge.relation is not Relation.ABSENT), len(new.edges))
     edges = [
         replace(edge, goodput=replace(edge.goodput, before_bps=old.edges[at].goodput.before_bps))
@@ -63,7 +64,7 @@ def inherited(old: FlowResult, new: FlowResult) -> FlowResult:
 
 
 def per_nic(flows: Sequence[FlowSpec], results: Sequence[FlowEdgeResult]) -> tuple[NicGoodput, ...]:
-    """Goodput of every NIC and direction at one edge, of flows that were there."""
+    """Return the goodput of every NIC and direction at one edge, of active flows."""
     groups: dict[tuple[str, str], list[Goodput]] = {}
     for spec, result in zip(flows, results, strict=True):
         if result.relation is Relation.ABSENT:
@@ -76,7 +77,8 @@ def per_nic(flows: Sequence[FlowSpec], results: Sequence[FlowEdgeResult]) -> tup
 def goodput_series(
     traces: Iterable[FlowTrace], start_ns: int, end_ns: int, bin_ms: float = 10.0
 ) -> Mapping[str, Floats]:
-    """Goodput in bins of ``bin_ms`` from ``start_ns``, for plots: 'total', and 'NIC up' / 'NIC down' of each NIC."""
+    """Return goodput in bins of ``bin_ms`` from ``start_ns``, for plots: 'total', and 'NIC up' / 'NIC down' of each
+    NIC."""
     bin_ns = int(bin_ms * 1e6)
     edges_ns = np.arange(start_ns, end_ns + 1, bin_ns)
     series: dict[str, Floats] = {"total": np.zeros(max(len(edges_ns) - 1, 0))}

@@ -1,4 +1,4 @@
-"""Impairment of one flow: its outages with late packets counted as missing, and the gaps its receiver saw.
+"""Impairment of one flow: its outages with late packets counted as missing, and the gaps at its receiver.
 
 Changes when the definition of an impaired packet or of a receive gap does. RFC 6412, 6414; figures in
 ``failover.analysis.impairment``.
@@ -18,13 +18,13 @@ from hpn.failover.analysis.metrics.trace import NEVER, Flags, FlowTrace, Ints
 from hpn.failover.analysis.model import FlowEdgeResult, Relation, Settings
 
 Judge = Callable[[FlowTrace, OutageTable, Window], FlowEdgeResult]
-"""All figures of a trace at one edge."""
+"""Function that returns all figures of a trace at one edge."""
 
 
 def with_impairments(
     trace: FlowTrace, windows: Sequence[Window], results: Sequence[FlowEdgeResult], settings: Settings, judge: Judge
 ) -> tuple[FlowEdgeResult, ...]:
-    """The ``results`` of a flow, one for each window, with their impairments; ``judge`` is what made them."""
+    """Return the ``results`` of a flow, one for each window, with their impairments; ``judge`` computed them."""
     late = _late(trace, settings)
     arrivals = _arrivals(trace)
     strict = _without(trace, late)
@@ -42,7 +42,7 @@ def with_impairments(
 
 
 def of_edge(flows: Sequence[FlowEdgeResult]) -> EdgeImpairment:
-    """What one edge did to all flows."""
+    """Return the effect of one edge on all flows."""
     hit = [flow.impairment for flow in flows if flow.relation.is_touched]
     return EdgeImpairment(
         packets=sum(flow.impairment.packets for flow in flows),
@@ -53,7 +53,7 @@ def of_edge(flows: Sequence[FlowEdgeResult]) -> EdgeImpairment:
 
 
 def _late(trace: FlowTrace, settings: Settings) -> Flags:
-    """By packet: it arrived, later than the threshold."""
+    """Return flags of the packets that arrived later than the threshold."""
     delay = trace.arrival_ns - trace.sent_ns
     return np.asarray(trace.received & (delay > settings.forwarding_delay_threshold_ms * NS_PER_MS))
 
@@ -64,9 +64,9 @@ def _without(trace: FlowTrace, late: Flags) -> FlowTrace:
 
 
 def _held_back(trace: FlowTrace, late: Flags, settings: Settings) -> Ints:
-    """The late packets that would have been in time, had they left when their sender went on after a pause.
+    """Return the late packets that would have been in time if the sender had stamped them at the end of its pause.
 
-    A packet's stamp is taken before its system call: a sender that is stopped between the two makes it late by itself.
+    A packet is stamped before its system call: a sender that is stopped between the two makes it late by itself.
     """
     pause = np.diff(trace.burst_clock, append=trace.burst_clock[-1:]) - _paced_ns(trace, settings)
     held = np.repeat(np.maximum(pause, 0), trace.burst_size)
@@ -75,12 +75,12 @@ def _held_back(trace: FlowTrace, late: Flags, settings: Settings) -> Ints:
 
 
 def _paced_ns(trace: FlowTrace, settings: Settings) -> float:
-    """The largest gap between two bursts that pacing makes by itself."""
+    """Return the largest gap between two bursts that pacing makes by itself."""
     return trace.resolution_ns + settings.pacing_tick_ms * NS_PER_MS
 
 
 def _impairment(trace: FlowTrace, window: Window, judged: FlowEdgeResult, doubtful: Ints) -> Impairment:
-    """Make an impairment of the flow's figures with late packets missing."""
+    """Return the impairment from the flow's figures with late packets missing."""
     span = trace.span(window.start_ns, window.end_ns)
     first, last = np.searchsorted(doubtful, (span.start, span.stop))
     held_ms = int(last - first) * trace.period_ns / NS_PER_MS
@@ -98,9 +98,10 @@ def _impairment(trace: FlowTrace, window: Window, judged: FlowEdgeResult, doubtf
 
 @dataclass(frozen=True, slots=True)
 class _Arrivals:
-    """Packets in the order in which they arrived; the first entry stands for the start of the flow.
+    """Packets in order of arrival; the first entry is the start of the flow.
 
-    One that was missing to the end of the record closes them: nothing came until at least a period after it was sent.
+    If a packet was missing to the end of the record, it is the last entry: nothing came until at least a period after
+    it was sent.
     """
 
     at_ns: Ints
@@ -122,9 +123,10 @@ def _arrivals(trace: FlowTrace) -> _Arrivals:
 
 
 def _receive_gap(trace: FlowTrace, arrivals: _Arrivals, window: Window, settings: Settings) -> tuple[float, float]:
-    """The longest silence of the window, and how long the sender itself paused within it, ns.
+    """Return the longest silence of the window, and how long the sender itself paused within it, ns.
 
-    A silence that begins within one period before the next edge is that one's: what was due then it may have stopped.
+    A silence that begins within one period before the next edge belongs to that edge, which may have stopped the next
+    packet.
     """
     inject_ns, period = window.edge.inject_before_ns, trace.period_ns
     low = int(np.searchsorted(arrivals.at_ns[1:], inject_ns, "right"))
@@ -133,7 +135,7 @@ def _receive_gap(trace: FlowTrace, arrivals: _Arrivals, window: Window, settings
         return 0.0, 0.0
     since = np.maximum(arrivals.at_ns[low:high] + period, inject_ns)
     silence = arrivals.at_ns[low + 1 : high + 1] - since
-    if trace.spec.transfers is not None:  # a pause reaches the receiver as late as packets do
+    if trace.spec.transfers is not None:  # a pause reaches the receiver with the packets' delay
         usual_ns = int(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0
         ends_at, begins_at = arrivals.at_ns[low + 1 : high + 1] - usual_ns, since.astype(np.int64) - usual_ns
         silence = trace.clock(ends_at) - trace.clock(begins_at)

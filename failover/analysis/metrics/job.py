@@ -31,7 +31,7 @@ from hpn.traffic.job.restart import RestartPolicy
 
 Records = npt.NDArray[np.void]
 
-_PART = 1 << 14  # records as Python's numbers at a time: these take ten times the room
+_PART = 1 << 14  # records as Python numbers at a time: these take ten times the memory
 
 
 def job_metrics(
@@ -42,7 +42,7 @@ def job_metrics(
     times_ns: tuple[int, int],
     settings: Settings,
 ) -> JobMetrics:
-    """Everything measured of a job that ran between ``times_ns``; records as ``traffic.jobengine.records`` has them."""
+    """Return all metrics of a job that ran between ``times_ns``; records as in ``traffic.jobengine.records``."""
     start_ns, end_ns = times_ns
     spans = spans[np.isin(spans["rank"], list(facts.spans))]
     iterations = _iterations(spans, len(facts.spans))
@@ -79,7 +79,7 @@ def job_metrics(
 
 
 def _checked(facts: JobFacts, spans: Records) -> int:
-    """Spans that ended and whose results were checked."""
+    """Return the number of spans that ended and whose results were checked."""
     checked = [rank << 32 | at for rank, of in facts.spans.items() for at, fact in enumerate(of) if fact.checked]
     return int(np.isin(spans["rank"].astype(np.int64) << 32 | spans["span"], checked).sum())
 
@@ -89,7 +89,7 @@ def _client(facts: ClientFacts | None, end_ns: int, *, measured: bool) -> Client
 
 
 def timeline(facts: JobFacts, spans: Records) -> Iterator[SpanTime]:
-    """When each rank of the job did what, in order of time."""
+    """Yield the spans of the job's ranks in order of time."""
     spans = spans[np.isin(spans["rank"], list(facts.spans))]
     order = np.lexsort((spans["span"], spans["rank"], spans["end_ns"], spans["begin_ns"]))
     for first in range(0, len(order), _PART):
@@ -99,7 +99,7 @@ def timeline(facts: JobFacts, spans: Records) -> Iterator[SpanTime]:
 
 
 def _iterations(spans: Records, ranks: int) -> tuple[Iteration, ...]:
-    """Those that every rank ended, in order."""
+    """Return the iterations that every rank ended, in order."""
     numbers, where = np.unique(spans["iteration"], return_inverse=True)
     ended, wrong = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
     begin, end = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
@@ -113,9 +113,9 @@ def _iterations(spans: Records, ranks: int) -> tuple[Iteration, ...]:
 
 
 def _deaths(facts: JobFacts, iterations: Sequence[Iteration], times_ns: tuple[int, int]) -> Iterator[Death]:
-    """What each death undid: of the iterations since the start, or since the checkpoint of the death before.
+    """Yield each death with its undone iterations, since the start or since the checkpoint of the death before.
 
-    What dies while a run is drained, after its end, did not.
+    A death after the end of the run, while it drains, does not count.
     """
     policy = RestartPolicy(0, facts.checkpoint_every) if facts.checkpoint_every else None
     start_ns, end_ns = times_ns
@@ -136,7 +136,7 @@ def _deaths(facts: JobFacts, iterations: Sequence[Iteration], times_ns: tuple[in
 
 
 def _span_results(facts: JobFacts, spans: Records) -> Sequence[SpanResult]:
-    """By label, in the order of the programs; without the iteration itself."""
+    """Return results by label, in the order of the programs, without the iteration itself."""
     labels: dict[str, SpanFact] = {}
     members: dict[str, list[int]] = {}
     arrivals: dict[str, list[int]] = {}
@@ -152,7 +152,7 @@ def _span_results(facts: JobFacts, spans: Records) -> Sequence[SpanResult]:
 
 
 def _span_result(fact: SpanFact, members: Sequence[int], arrivals: Sequence[int], spans: Records) -> SpanResult | None:
-    """Of the spans that are timed, by rank and number; what is wrong with a message is found where it arrives."""
+    """Return the result of the timed spans, by rank and number; a message's wrong blocks are found at its receiver."""
     key = spans["rank"].astype(np.int64) << 32 | spans["span"]
     of = spans[np.isin(key, members)]
     numbers, where, counts = np.unique(of["iteration"], return_inverse=True, return_counts=True)
@@ -178,12 +178,12 @@ def _span_result(fact: SpanFact, members: Sequence[int], arrivals: Sequence[int]
 
 
 def _bus_factor(fact: SpanFact) -> float:
-    """Of a collective; 0 of anything else."""
+    """Return the nccl-tests bus-bandwidth factor of a collective; 0 of anything else."""
     return KINDS[fact.kind].bus_factor(fact.ranks) if fact.kind in KINDS else 0.0
 
 
 def _messages(messages: Records, end_ns: int) -> MessageTimes:
-    """Of those that were completed by then."""
+    """Return the times of the messages that were completed by ``end_ns``."""
     there = messages["completed_ns"] <= end_ns
     if not there.any():
         return MessageTimes(0, 0, 0.0, 0.0, 0.0)
@@ -197,27 +197,26 @@ def _messages(messages: Records, end_ns: int) -> MessageTimes:
 
 
 def _period_ms(iterations: Sequence[Iteration]) -> float:
-    """The mean time from the end of one to the end of the next; 0 of fewer than two."""
+    """Return the mean time from the end of one iteration to the end of the next; 0 of fewer than two."""
     if len(iterations) < 2:
         return 0.0
     return (iterations[-1].end_ns - iterations[0].end_ns) / (len(iterations) - 1) / 1e6
 
 
 def _pauses_ns(iterations: Sequence[Iteration]) -> list[int]:
-    """What lies before each iteration but the first; 0 where it began before the one before it had ended."""
+    """Return the pause before each iteration but the first; 0 if it overlapped with the one before."""
     return [max(0, after.begin_ns - before.end_ns) for before, after in pairwise(iterations)]
 
 
 def _usual_pause_ns(iterations: Sequence[Iteration]) -> int:
-    """The median: what is longer was an outage between two steps, which none of them took."""
+    """Return the median pause: a longer one was an outage between two steps, which belongs to neither of them."""
     return round(median(_pauses_ns(iterations) or (0,)))
 
 
 def _with_pauses(iterations: Sequence[Iteration], usual_ns: int) -> tuple[Iteration, ...]:
-    """Iterations, each from where the pause before it begins, as long as that usually is.
+    """Return the iterations, each beginning with the usual pause before it.
 
-    Of a program that rests between its steps a window would else hold more or fewer of them by how many pauses happen
-    to lie in it.
+    Otherwise the count of a program that pauses between steps would depend on the number of pauses in a window.
     """
     counted = (min(pause_ns, usual_ns) for pause_ns in chain((usual_ns,), _pauses_ns(iterations)))
     return tuple(replace(each, begin_ns=each.begin_ns - next(counted)) for each in iterations)

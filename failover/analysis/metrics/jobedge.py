@@ -1,6 +1,6 @@
-"""What one edge cost a job, by its iterations. Pure, no numpy.
+"""Cost of one edge for a job, by its iterations. Pure, no numpy.
 
-Changes when iterations are counted in another way. A time is what the workers stamp, late by up to a tick.
+Changes when iterations are counted in another way. A time is as stamped by the workers, late by up to a tick.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hpn.failover.analysis.settings import Settings
 class Course:
     """The iterations of a run. ``counted``: each with the usual pause before it, and the one that the run cut off.
 
-    ``overdue``: that one, when it had taken longer than any that ended before the first edge.
+    ``overdue``: the one cut off, if it took longer than any that ended before the first edge.
     """
 
     start_ns: int
-    first_ns: int  # of the edges; without one the run's end
-    open_ns: int  # begin of what the run cut off
+    first_ns: int  # first edge; without one the run's end
+    open_ns: int  # begin of the iteration that the run cut off
     end_ns: int
     iterations: Sequence[Iteration]
     counted: Sequence[Iteration]
@@ -38,7 +38,7 @@ def course_of(
     deaths: Sequence[Death],
     times_ns: tuple[int, int, int, int],
 ) -> Course:
-    """The course of a run; times: its begin, first edge, begin of what the end cut off, end."""
+    """Return the iterations of a run; times: its begin, first edge, begin of the iteration cut off, end."""
     start_ns, first_ns, open_ns, end_ns = times_ns
     cut = _unfinished(counted, deaths, end_ns)
     longest_ns = max((each.end_ns - each.begin_ns for each in counted if each.end_ns <= first_ns), default=0)
@@ -48,12 +48,12 @@ def course_of(
 
 
 def job_edge(edge: Edge, course: Course, tick_ns: int, settings: Settings) -> JobEdge:
-    """What one edge cost, by the iterations of all ranks, and as they are counted in rates."""
+    """Return the cost of one edge, by the iterations of all ranks, and as they are counted in rates."""
     at_ns, until_ns = edge.inject_before_ns, edge.window_end_ns
     before_ns = _last_end(course.iterations, course.first_ns)
     rate = _rate(course.counted, course.start_ns, before_ns)
     off = min(tick_ns / max(before_ns - course.start_ns, 1), 1.0)
-    since_ns = before_ns if at_ns <= course.first_ns else at_ns  # windows follow each other: nothing counts twice
+    since_ns = before_ns if at_ns <= course.first_ns else at_ns  # windows are consecutive: nothing counts twice
     settled_ns = until_ns - settled_window_ns(edge, settings)
     under_way = [each for each in course.iterations if each.begin_ns < until_ns and each.end_ns > at_ns]
     longest = max((each.ms for each in under_way), default=0.0)
@@ -75,14 +75,15 @@ def job_edge(edge: Edge, course: Course, tick_ns: int, settings: Settings) -> Jo
 
 
 def _last_end(iterations: Sequence[Iteration], at_ns: int) -> int:
-    """The end of the last iteration that ended by then, else ``at_ns``: what is under way belongs to a later time."""
+    """Return the last iteration's end before ``at_ns``, else ``at_ns``: one under way belongs to a later time."""
     return max((each.end_ns for each in iterations if each.end_ns <= at_ns), default=at_ns)
 
 
 def _unfinished(iterations: Sequence[Iteration], deaths: Sequence[Death], end_ns: int) -> Iteration | None:
-    """The iteration that the run cut off, as if it had taken the median time of its elders, or had ended just then.
+    """Return the iteration that the run cut off, with the median time of the others, or as if it had just ended.
 
-    The median, as one that waited for an outage says nothing of the one that is under way. A job that is dead has none.
+    The median is used because an iteration that waited for an outage does not predict the current one. A dead job has
+    none.
     """
     again_ns = 0 if not deaths else deaths[-1].restarted_at_ns
     if not iterations or again_ns is None:
@@ -93,19 +94,19 @@ def _unfinished(iterations: Sequence[Iteration], deaths: Sequence[Death], end_ns
 
 
 def _share(of: Iteration, from_ns: int, to_ns: int) -> float:
-    """How much of an iteration lies in a time."""
+    """Return the share of an iteration that lies in a time."""
     return max(0, min(of.end_ns, to_ns) - max(of.begin_ns, from_ns)) / max(of.end_ns - of.begin_ns, 1)
 
 
 def _rate(iterations: Sequence[Iteration], from_ns: int, to_ns: int) -> float:
-    """Iterations per second in a time: each counts with the share of it that lies in there."""
+    """Return iterations per second in a time: each counts with the share of it that lies in there."""
     if to_ns <= from_ns:
         return 0.0
     return sum(_share(each, from_ns, to_ns) for each in iterations) * 1e9 / (to_ns - from_ns)
 
 
 def _done(course: Course, rate: float, window_ns: tuple[int, int], tick_ns: int, off: float) -> Done:
-    """What may have been done in a window."""
+    """Return the range of iterations that may have been done in a window."""
     from_ns, to_ns = window_ns
     shares = [_share(each, from_ns, to_ns) for each in course.counted]
     across = [

@@ -1,8 +1,7 @@
 """Missing packets grouped into outages, each with its length by both methods of RFC 6414.
 
-Changes when the definition of an outage changes. Packet-loss based (PLBM) = missing / rate is the headline;
-timestamp based (TBM) stands beside it as the check. How long anything lasted is read off the flow's own clock
-(``FlowTrace.clock``): a planned pause is no outage.
+Changes when the definition of an outage changes. Packet-loss based (PLBM) = missing / rate is the headline; timestamp
+based (TBM) is the check. All durations are on the flow's own clock (``FlowTrace.clock``): a planned pause is no outage.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class OutageTable:
     longest_hole: Ints
     open: Flags
     certain_ns: Floats  # from the first to the last missing packet of each hole, by send time, summed
-    possible_ns: Floats  # between the received packets around each hole, summed; of an open one what is certain
+    possible_ns: Floats  # between the received packets around each hole, summed; for an open one the certain time
 
     def __len__(self) -> int:
         return len(self.first)
@@ -48,12 +47,13 @@ class OutageTable:
 
     @cached_property
     def plbm_ns(self) -> Floats:
-        """Missing / rate."""
+        """Outage length by PLBM: missing / rate."""
         return self.packets.astype(np.float64) * self.trace.period_ns
 
     @cached_property
     def tbm_ns(self) -> Floats:
-        """First received after minus last received before, by send time, minus the periods that are no outage."""
+        """Outage length by TBM: send time from the last packet received before to the first after, less regular
+        periods."""
         period, clock = self.trace.period_ns, self.trace.sent_clock
         before = np.where(self.first > 0, clock[np.maximum(self.first - 1, 0)], clock[self.first] - period)
         inside = self.last - self.first + 1 - self.packets
@@ -61,13 +61,13 @@ class OutageTable:
 
     @cached_property
     def resumed_clock(self) -> Floats:
-        """When the first packet received after was sent; where there is none, the least it could have been."""
+        """Send time of the first packet received after; if there is none, its lower bound."""
         clock = self.trace.sent_clock
         after = clock[np.minimum(self.last + 1, len(clock) - 1)]
         return np.where(self.open, clock[self.last] + self.trace.period_ns, after.astype(np.float64))
 
     def outage(self, at: int) -> Outage:
-        """One outage as plain data."""
+        """Return one outage as plain data."""
         is_open = bool(self.open[at])
         return Outage(
             first_loss_at_ns=int(self.first_ns[at]),
@@ -83,16 +83,16 @@ class OutageTable:
         )
 
     def longest(self, count: int) -> tuple[Outage, ...]:
-        """The ``count`` longest, in order of time."""
+        """Return the ``count`` longest outages, in order of time."""
         chosen = np.sort(np.argsort(self.packets, kind="stable")[::-1][:count])
         return tuple(self.outage(int(at)) for at in chosen)
 
 
 def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
-    """Group missing packets; what ends an outage is ``merge_packets`` received in order, as for recovery."""
+    """Group missing packets into outages; ``merge_packets`` received in order end one, as for recovery."""
     missing = trace.missing
     broken = np.flatnonzero(~trace.received | trace.reordered)
-    run = np.cumsum(np.diff(broken, prepend=-1 - merge_packets) > merge_packets)  # 1, 2, ...: which each belongs to
+    run = np.cumsum(np.diff(broken, prepend=-1 - merge_packets) > merge_packets)  # 1, 2, ...: number of each one's run
     run_of_missing = run[np.searchsorted(broken, missing)]
     starts_hole = np.diff(missing, prepend=-2) > 1
     hole_at = np.flatnonzero(starts_hole)
@@ -117,7 +117,7 @@ def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
 
 
 def bounds_since(trace: FlowTrace, missing: Ints, since_ns: int) -> tuple[float, float]:
-    """The least and the most that the holes made of ``missing`` (some) lasted after ``since_ns``, ns."""
+    """Return the shortest and longest time that the holes of ``missing`` (not empty) lasted after ``since_ns``, ns."""
     since = trace.clock_at(since_ns)
     hole_at = np.flatnonzero(np.diff(missing, prepend=-2) > 1)
     certain, possible = _hole_bounds_ns(trace, missing, hole_at, np.diff(hole_at, append=len(missing)), since)
@@ -127,11 +127,11 @@ def bounds_since(trace: FlowTrace, missing: Ints, since_ns: int) -> tuple[float,
 def _hole_bounds_ns(
     trace: FlowTrace, missing: Ints, hole_at: Ints, hole_size: Ints, since: int | None = None
 ) -> tuple[Floats, Floats]:
-    """The least and the most that each hole can have lasted (``failover.analysis.budget``); its packets are neighbours.
+    """Return the shortest and longest time that each hole can have lasted (``failover.analysis.budget``).
 
-    A packet is stamped just before it is sent. A sender that is stopped in between stamps too early: the first packet
-    received after shows it by its delay, the first missing one by the time to the next burst; what is shorter than two
-    usual gaps is left to the noise floor.
+    The packets of a hole are neighbours. A packet is stamped just before it is sent. A sender that is stopped in
+    between stamps too early. The first packet received after shows that by its delay, the first missing one by the time
+    to the next burst. Anything shorter than two usual gaps is left to the noise floor.
     """
     if not len(missing):
         return np.empty(0), np.empty(0)
@@ -148,16 +148,16 @@ def _hole_bounds_ns(
 
 
 def _next_burst(trace: FlowTrace, sent: Ints) -> Ints:
-    """When the burst after the one at each of ``sent`` left, all on the flow's clock; the last has none."""
+    """Return the time of the next burst after each of ``sent``, all on the flow's clock; the last has none."""
     bursts = trace.burst_clock
     at = np.searchsorted(bursts, sent, "right")
     return np.where(at < len(bursts), bursts[np.minimum(at, len(bursts) - 1)], sent)
 
 
 def stopped_ns(trace: FlowTrace, packets: Ints) -> Floats:
-    """How long the sender stood still between stamp and system call of each packet, at most; 0 for one that was lost.
+    """Return how long the sender stood still at most between stamp and system call of each packet; 0 for a lost one.
 
-    Its delay beyond what is usual for the flow, no longer than until the next burst: the network's delay is no stop.
+    It is the delay beyond the flow's usual one, up to the next burst: a delay in the network is no stop.
     """
     usual = float(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0.0
     sent = trace.sent_clock[packets]
@@ -167,9 +167,10 @@ def stopped_ns(trace: FlowTrace, packets: Ints) -> Floats:
 
 
 def recovery_index(table: OutageTable, at: int, packets: int) -> int | None:
-    """First of ``packets`` received in order after outage ``at`` and before the next; None without such a run.
+    """Return the first of ``packets`` received in order after outage ``at`` and before the next; None without such a
+    run.
 
-    Where the record ends sooner, fewer will do, at least one: else random loss would seem never to end.
+    If the record ends sooner, fewer packets suffice, at least one: otherwise random loss would never seem to end.
     """
     trace = table.trace
     position = int(table.last[at]) + 1
@@ -185,7 +186,7 @@ def recovery_index(table: OutageTable, at: int, packets: int) -> int | None:
 
 
 def pattern_of(packets: Ints) -> LossPattern:
-    """The shape of a loss, from the sizes of its outages."""
+    """Return the shape of a loss, from the sizes of its outages."""
     if not len(packets):
         return LossPattern.NONE
     share = float(packets.max()) / float(packets.sum())

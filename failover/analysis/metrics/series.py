@@ -1,9 +1,9 @@
-"""Series of flows for pictures: in every bin of time what each flow sent, what of it arrived, and how late.
+"""Time series of flows for pictures: per bin, the packets that each flow sent, those that arrived, and their delay.
 
-Imports numpy. Changes when something more is told of a bin. Packets count in the bin in which they were sent, so a hole
-is where the network lost them; no figure of a verdict comes from here. A job's queue pairs leave no record of packets:
-the bytes of each message are spread evenly over the time from its post, or from the acknowledgement of the one before
-on its queue pair, which sends them in turn, to its own.
+Imports numpy. Changes when a bin gets more data. Packets count in the bin in which they were sent, so a hole is where
+the network lost them. No figure of a verdict comes from here. A job's queue pairs have no packet records. Instead, the
+bytes of each message are spread evenly over its time. That begins at its post, or at the previous acknowledgement on
+its queue pair, which sends messages in turn, and ends at its own acknowledgement.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Sizes = npt.NDArray[np.uint64]
 Records = npt.NDArray[np.void]
 
 _DELAY_STEP_US = 100
-"""Of delays: finer than a picture shows, and the noise of a host does not pack."""
+"""Resolution of delays: finer than a picture shows, and coarse enough that host noise compresses well."""
 
 
 @dataclass(frozen=True, eq=False)
 class StreamSeries:
-    """Of constant-rate streams. ``delay_us``: the largest of packets that arrived, in steps of 100 us; 0 of none."""
+    """Series of constant-rate streams. ``delay_us``: largest of arrived packets, in steps of 100 us; 0 if none."""
 
     bins: Bins
     flows: tuple[SeriesFlow, ...]
@@ -41,7 +41,7 @@ class StreamSeries:
 
 @dataclass(frozen=True, eq=False)
 class MessageSeries:
-    """Of a job's queue pairs: payload bytes."""
+    """Series of a job's queue pairs: payload bytes."""
 
     bins: Bins
     flows: tuple[SeriesFlow, ...]
@@ -49,7 +49,7 @@ class MessageSeries:
 
 
 def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
-    """What every flow sent, and what became of it."""
+    """Return the packets that every flow sent, and what became of them."""
     shape = len(traces.flows), bins.count
     sent, received, delay_us = (np.zeros(shape, np.uint32) for _ in range(3))
     for at, trace in enumerate(traces):
@@ -60,7 +60,7 @@ def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
 
 
 def message_series(messages: Records, flows: Sequence[FlowSpec], bins: Bins) -> MessageSeries:
-    """The bytes of messages (``traffic.jobengine.records.MESSAGE``), each spread evenly over the time of its own."""
+    """Return the bytes of messages (``traffic.jobengine.records.MESSAGE``), each spread evenly over its own time."""
     edges_ns = bins.start_ns + np.arange(bins.count + 1) * bins.width_ns
     found = np.zeros((len(flows), bins.count), np.uint64)
     for at, flow in enumerate(flows):
@@ -69,7 +69,7 @@ def message_series(messages: Records, flows: Sequence[FlowSpec], bins: Bins) -> 
 
 
 def _per_bin(times_ns: Ints, bins: Bins, weights: Ints | None = None) -> Ints:
-    """How many of these times lie in each bin, or the sum of their weights."""
+    """Return how many of these times are in each bin, or the sum of their weights."""
     at = (times_ns - bins.start_ns) // bins.width_ns
     there = (at >= 0) & (at < bins.count)
     of = None if weights is None else weights[there]
@@ -78,7 +78,7 @@ def _per_bin(times_ns: Ints, bins: Bins, weights: Ints | None = None) -> Ints:
 
 
 def _delays(trace: FlowTrace, bins: Bins) -> Ints:
-    """The largest delay of the packets sent in each bin, rounded up."""
+    """Return the largest delay of the packets sent in each bin, rounded up."""
     at = (trace.received_sent_ns - bins.start_ns) // bins.width_ns
     there = (at >= 0) & (at < bins.count)
     most = np.zeros(bins.count, np.int64)
@@ -88,7 +88,7 @@ def _delays(trace: FlowTrace, bins: Bins) -> Ints:
 
 
 def _spread(messages: Records, edges_ns: Ints) -> Ints:
-    """Whole bytes in each bin, none lost by rounding: the differences of what was done by each edge."""
+    """Return the bytes in each bin as integers without rounding loss: the differences of the rounded sums."""
     done = np.zeros(len(edges_ns), np.float64)
     messages = messages[np.argsort(messages["completed_ns"], kind="stable")]
     end = messages["completed_ns"].astype(np.int64)

@@ -1,7 +1,7 @@
-"""Packet records turned into one array per flow: which packets were sent when, and what became of each.
+"""Packet records converted into arrays per flow: send time and fate of each packet.
 
-Changes when the record format or the classes of packets change. Everything is vectorised: five million records
-take a few seconds. Of all flows only one is held at a time.
+Changes when the record format or the classes of packets change. Everything is vectorised: five million records take a
+few seconds. Only one flow at a time is in memory.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NEVER = np.int64(-1)
 class FlowTrace:
     """One flow, indexed by packet in the order of its sequence numbers.
 
-    ``arrival_ns`` is the receive time of the first unharmed copy, or NEVER. ``undecided`` packets were sent too near
-    to the end of the record to tell. ``copies`` holds the indices of duplicates. ``burst_ns`` and ``burst_size`` (in
+    ``arrival_ns`` is the receive time of the first unharmed copy, or NEVER. ``undecided`` packets were sent too near to
+    the end of the record to tell. ``copies`` has the indices of duplicates. ``burst_ns`` and ``burst_size`` (in
     packets) are per burst.
     """
 
@@ -52,10 +52,10 @@ class FlowTrace:
         return 1e9 / self.spec.rate_pps
 
     def clock(self, at_ns: Ints) -> Ints:
-        """Times on the flow's own clock, which stands still while it pauses by plan; of an even stream, as they are.
+        """Return times on the flow's own clock, which stops during planned pauses; unchanged for an even stream.
 
-        It begins with the flow's first packet. It never goes back, so what lies between two moments does so on it too,
-        however late a packet left: the bounds of an outage stay bounds, of the time in which it hid planned sending.
+        It begins with the flow's first packet. It never goes back, so the order of moments is preserved, however late a
+        packet left. So the bounds of an outage remain bounds of the time in which it hid planned sending.
         """
         plan = self.spec.transfers
         if plan is None or not len(self.burst_ns):
@@ -65,7 +65,7 @@ class FlowTrace:
         return sent
 
     def clock_at(self, at_ns: int) -> int:
-        """The same of one moment."""
+        """Return one moment on the flow's own clock."""
         return at_ns if self.spec.transfers is None else int(self.clock(np.array([at_ns], np.int64))[0])
 
     @cached_property
@@ -80,7 +80,7 @@ class FlowTrace:
 
     @cached_property
     def received(self) -> Flags:
-        """Packets of which an unharmed copy arrived."""
+        """Flags of the packets of which an unharmed copy arrived."""
         return np.not_equal(self.arrival_ns, NEVER)
 
     @cached_property
@@ -105,7 +105,7 @@ class FlowTrace:
 
     @cached_property
     def resolution_ns(self) -> float:
-        """One packet period, times the usual number of packets sent at once: nothing shorter can be seen."""
+        """One packet period, times the usual number of packets sent at once: the shortest visible time."""
         usual = float(np.median(self.burst_size)) if len(self.burst_size) else 1.0
         return max(1.0, usual) * self.period_ns
 
@@ -116,17 +116,17 @@ class FlowTrace:
         return int(self.burst_size[:-1].sum()) / (span_ns / 1e9) if span_ns else 0.0
 
     def span(self, start_ns: int, end_ns: int) -> slice:
-        """Indices of the packets sent in [start, end)."""
+        """Return the indices of the packets sent in [start, end)."""
         first, last = np.searchsorted(self.sent_ns, (start_ns, max(start_ns, end_ns)), "left")
         return slice(int(first), int(last))
 
     def received_between(self, start_ns: int, end_ns: int) -> int:
-        """Number of packets sent in [start, end) that arrived unharmed."""
+        """Return the number of packets sent in [start, end) that arrived unharmed."""
         first, last = np.searchsorted(self.received_sent_ns, (start_ns, max(start_ns, end_ns)), "left")
         return int(last - first)
 
     def largest_gap_ns(self, start_ns: int, end_ns: int) -> int:
-        """The longest unplanned time without a burst among the gaps that touch [start, end]."""
+        """Return the longest unplanned time without a burst among the gaps that touch [start, end]."""
         first = max(int(np.searchsorted(self.burst_ns, start_ns, "right")) - 1, 0)
         last = int(np.searchsorted(self.burst_ns, end_ns, "left"))
         gaps = self.burst_gap_ns[first:last]
@@ -135,9 +135,9 @@ class FlowTrace:
 
 @dataclass(frozen=True, eq=False)
 class Traces:
-    """The traces of flows, in their order, each made when it is its turn: whoever goes through them again, waits again.
+    """The traces of flows, in their order, each computed during iteration: a second iteration computes them again.
 
-    ``deadline_ns``: of packets sent later and not seen again nobody can tell.
+    ``deadline_ns``: the fate of packets sent later and not received is unknown.
     """
 
     flows: Sequence[FlowSpec]
@@ -157,7 +157,7 @@ def build_traces(
     settings: Settings,
     record_end_ns: int | None = None,
 ) -> Traces:
-    """One trace per flow, of tables as ``traffic.streams.records`` defines their records.
+    """Return one trace per flow, from tables of records as ``traffic.streams.records`` defines them.
 
     ``record_end_ns`` is when the receivers stopped listening; by default the last time in the records.
     """
@@ -189,7 +189,7 @@ def _trace(spec: FlowSpec, bursts: ByFlow, arrivals: ByFlow, deadline_ns: int) -
     is_copy[first[got]] = False
     came = np.flatnonzero(got | corrupted)
     undecided = ~got & (sent_ns > deadline_ns)
-    undecided[: came.max(initial=-1) + 1] = False  # it or a later packet came, unharmed or not: its fate is known
+    undecided[: came.max(initial=-1) + 1] = False  # it or a later packet arrived, unharmed or not: its fate is known
     return FlowTrace(
         spec=spec,
         sent_ns=sent_ns,
@@ -200,16 +200,16 @@ def _trace(spec: FlowSpec, bursts: ByFlow, arrivals: ByFlow, deadline_ns: int) -
         copies=np.sort(index_good[is_copy]),
         burst_ns=burst_ns,
         burst_size=counts,
-        unknown=int(np.count_nonzero(~known & ~broken)),  # a broken packet's numbers mean nothing
+        unknown=int(np.count_nonzero(~known & ~broken)),  # the numbers of a broken packet have no meaning
     )
 
 
 def _positions(starts: Ints, counts: Ints, seqs: Ints) -> Ints:
-    """Index of each sequence number among the packets of bursts, -1 where it was never sent."""
+    """Return the index of each sequence number among the packets of bursts, -1 where it was never sent."""
     if not len(starts) or not len(seqs):
         return np.full(len(seqs), -1, np.int64)
     before = np.cumsum(counts) - counts
-    if np.array_equal(starts - starts[0], before):  # no holes in the numbering, the usual case
+    if np.array_equal(starts - starts[0], before):  # no gaps in the numbering, the usual case
         index = seqs - starts[0]
         return np.where((index >= 0) & (index < before[-1] + counts[-1]), index, -1)
     burst = np.searchsorted(starts, seqs, "right") - 1
@@ -218,14 +218,14 @@ def _positions(starts: Ints, counts: Ints, seqs: Ints) -> Ints:
 
 
 def _first_place(size: int, index: Ints) -> Ints:
-    """Where in order of arrival each packet first appears, -1 if nowhere."""
+    """Return the position in arrival order at which each packet first appears, -1 if nowhere."""
     place = np.full(size, -1, np.int64)
     place[index[::-1]] = np.arange(len(index) - 1, -1, -1)  # the last assignment, the earliest arrival, stays
     return place
 
 
 def _reordered(size: int, arrivals: Ints) -> Flags:
-    """RFC 4737 Type-P-Reordered: a larger sequence number had arrived before."""
+    """Return flags of RFC 4737 Type-P-Reordered packets: a larger sequence number had arrived before."""
     flags = np.zeros(size, np.bool_)
     if len(arrivals):
         highest = np.maximum.accumulate(arrivals)

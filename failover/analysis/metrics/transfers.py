@@ -1,6 +1,6 @@
-"""From packets to transfers: which arrived whole, how long each took, which its sender itself held up.
+"""Computation of transfers from packets: completeness, duration, and delays caused by the sender.
 
-Changes when the end of a transfer, or the edge that answers for it, is defined otherwise.
+Changes when the end of a transfer, or the edge that it counts for, is defined otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _NS_PER_MS = 1e6
 def transfers_of(
     traces: Traces, edges: tuple[Edge, ...], settings: Settings, stopped: Mapping[int, int]
 ) -> Transfers | None:
-    """Every transfer of every flow; None when all flows are even streams. ``stopped``: flows whose queue pair died."""
+    """Return every transfer of every flow; None if all flows are even streams. ``stopped``: flows with a dead queue
+    pair."""
     timed = [(spec, plan) for spec in traces.flows if (plan := spec.transfers) is not None]
     if not timed:
         return None
@@ -42,7 +43,7 @@ def transfers_of(
 def _of_flow(
     trace: FlowTrace, packets: int, edges: tuple[Edge, ...], settings: Settings, gone: Collection[int]
 ) -> Iterator[Transfer]:
-    """Of so many packets each."""
+    """Yield the transfers of a flow, with this number of packets each."""
     starts_ns = np.array([window.start_ns for window in windows_of(trace, edges, settings)], np.int64)
     for number, first in enumerate(range(0, len(trace.sent_ns), packets)):
         yield _transfer(trace, number, slice(first, first + packets), starts_ns, settings, gone)
@@ -86,7 +87,7 @@ def _transfer(
 
 
 def held_up(transfers: Transfers | None, names: Mapping[int, str], settings: Settings) -> tuple[str, ...]:
-    """A line when senders took longer over transfers than planned: one that is cut short ends as the next begins."""
+    """Return a line if senders needed longer for transfers than planned; one cut short ends as the next begins."""
     if transfers is None:
         return ()
     late = (

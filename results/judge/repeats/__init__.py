@@ -1,1 +1,1 @@
-"""Several runs of one drill judged as one."""
+"""Several runs of one drill with a common verdict."""

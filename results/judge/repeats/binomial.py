@@ -1,7 +1,7 @@
-"""What a number of runs can prove of a failure rate: exact one-sided bounds of Clopper and Pearson (1934). Pure.
+"""Bounds on a failure rate from a number of runs: exact one-sided, Clopper and Pearson (1934). Pure.
 
-Changes when another bound is asked for. The upper bound is the rate at which so few failures would be seen in no more
-than 5 % of such series; the binomial tail is inverted by bisection.
+Changes when another bound is needed. The upper bound is the rate at which at most 5 % of such series would have so few
+failures; bisection inverts the binomial tail.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _HALVINGS = 60
 
 
 def rate_at_most(failures: int, runs: int) -> float:
-    """The failure rate is below this, with CONFIDENCE; 1.0 when nothing can be said. ValueError for no such series.
+    """Return the upper bound of the failure rate, with CONFIDENCE; 1.0 if unknown. ValueError for an impossible series.
 
     No failure in n runs: 1 - 0.05 ** (1 / n), so 25.9 % for 10 runs and 4.95 % for 59.
     """
@@ -31,7 +31,7 @@ def rate_at_most(failures: int, runs: int) -> float:
 
 
 def rate_at_least(failures: int, runs: int) -> float:
-    """The failure rate is above this, with CONFIDENCE; 0.0 when nothing can be said. ValueError as above."""
+    """Return the lower bound of the failure rate, with CONFIDENCE; 0.0 if unknown. ValueError as above."""
     _check(failures, runs)
     return 1.0 - rate_at_most(runs - failures, runs)
 
@@ -42,7 +42,7 @@ def _check(failures: int, runs: int) -> None:
 
 
 def _at_most(failures: int, runs: int, rate: float) -> float:
-    """The probability of no more than so many failures; ``rate`` is between 0 and 1."""
+    """Return the probability of at most ``failures`` failures; ``rate`` is between 0 and 1."""
     fail, keep = math.log(rate), math.log1p(-rate)
     return math.fsum(
         math.exp(math.lgamma(runs + 1) - math.lgamma(k + 1) - math.lgamma(runs - k + 1) + k * fail + (runs - k) * keep)

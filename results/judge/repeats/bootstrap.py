@@ -1,7 +1,7 @@
-"""What repeats say of a median: its bootstrap interval. Pure, and the same numbers every time. Imports numpy.
+"""Bootstrap interval of a median over repeats. Pure and repeatable. Imports numpy.
 
-Changes when another statistic is estimated. Percentile bootstrap (Efron 1979): the repeats are drawn again with
-replacement, and the interval holds the middle of the medians so found.
+Changes when another statistic is estimated. Percentile bootstrap (Efron 1979): the repeats are resampled with
+replacement, and the interval contains the middle of the resulting medians.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy.typing as npt
 SEED = 20240804
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
-_AT_ONCE = 1_000_000  # values drawn in one go, so that a thousand repeats need no more memory than ten
+_AT_ONCE = 1_000_000  # values drawn at once: a thousand repeats need no more memory than ten
 
 
 def median_interval(values: Sequence[float], *, resamples: int = RESAMPLES) -> tuple[float, float]:
-    """Both ends of the interval of the median; ends are medians that were drawn. ``inf`` is a value like others.
+    """Return both ends of the median's interval; ends are resampled medians.
 
-    ValueError without values.
+    ``inf`` is allowed. ValueError without values.
     """
     if not values:
         raise ValueError("no values to estimate a median from")
@@ -38,7 +38,7 @@ def median_interval(values: Sequence[float], *, resamples: int = RESAMPLES) -> t
 
 
 def _medians(drawn: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The median of every row; the mean of the middle two when their number is even."""
+    """Return the median of every row; the mean of the middle two if their number is even."""
     ordered = np.sort(drawn, axis=1)
     size = drawn.shape[1]
     middle: npt.NDArray[np.float64] = (ordered[:, (size - 1) // 2] + ordered[:, size // 2]) / 2

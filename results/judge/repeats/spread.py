@@ -1,7 +1,7 @@
-"""Repeats of one drill put side by side: median, 95th percentile and maximum per figure, and whether they agree. Pure.
+"""Spread of repeats of one drill: median, 95th percentile and maximum per figure, and their agreement. Pure.
 
-Changes when the spread of repeats is told in another way. A published figure needs at least ten repeats (FACTS
-section 6).
+Changes when the spread of repeats is shown in another way. A published figure needs at least ten repeats (FACTS section
+6).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PUBLISHABLE_REPEATS = 10
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One figure of one edge over all runs that have it. ``p95_ms`` is the nearest rank, so a value that occurred.
+    """One figure of one edge over all runs that have it.
 
-    ``low_ms`` and ``high_ms``: the median, and as far below and above it as the interval of any run reaches from its
-    figure. ``agree``: the intervals of all runs have a value in common. ``rsd_pct`` is the relative standard deviation
-    (RFC 8239 asks for less than 10 %), None when the mean is 0 or a run has a lower bound only. Values from
-    ``open_from_ms`` on are lower bounds; None: all runs came back.
+    ``p95_ms`` is the nearest rank, so a value that occurred. ``low_ms`` and ``high_ms``: the median, widened on each
+    side by the largest distance of any run's figure from the end of its interval. ``agree``: the intervals of all runs
+    overlap. ``rsd_pct``: the relative standard deviation (RFC 8239 asks for less than 10 %). It is None if the mean is
+    0 or a run has only a lower bound. Values from ``open_from_ms`` on are lower bounds; None: all runs recovered.
     """
 
     edge: str
@@ -48,12 +48,12 @@ class Spread:
 
     @property
     def interval_ms(self) -> Interval:
-        """What the median may be."""
+        """Interval of the median."""
         return Interval(self.low_ms, self.high_ms)
 
 
 def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
-    """All figures of all edges, in the order of the first run; edges that only other runs have are left out."""
+    """Return all figures of all edges, in the order of the first run; edges that only other runs have are left out."""
     if not runs:
         return ()
     found: dict[tuple[str, str], list[tuple[float, Interval]]] = {}
@@ -85,7 +85,7 @@ def _spread(edge: str, figure: str, found: Sequence[tuple[float, Interval]], mis
 
 
 def nearest_rank(values: Sequence[float], percent: float) -> float:
-    """The smallest value with at least ``percent`` of all values at or below it."""
+    """Return the smallest value with at least ``percent`` of all values at or below it."""
     return sorted(values)[max(math.ceil(len(values) * percent / 100), 1) - 1]
 
 
@@ -94,7 +94,7 @@ def _shown(value_ms: float, of: Spread) -> str:
 
 
 def spread_table(spreads: Sequence[Spread]) -> Table:
-    """The comparison for the terminal."""
+    """Return the spreads as a table for the terminal."""
     columns = ("edge", "figure", ">runs", ">median", ">p95", ">max", ">measurement", ">rsd %", "agree")
     rows = [
         (

@@ -1,6 +1,6 @@
-"""What a limit holds for when a drill is repeated: every run, or a statistic over the runs. Pure.
+"""Scope of a limit when a drill is repeated: every run, or a statistic over the runs. Pure.
 
-Changes when another statistic can be asked for.
+Changes when a drill can request another statistic.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Statistic(StrEnum):
-    """A statistic over the runs; the value is what a drill file writes after ``over_repeats``."""
+    """A statistic over the runs; the value is the one after ``over_repeats`` in a drill file."""
 
     EVERY = "every"  # the limit holds for every run
     MEDIAN = "median"  # it holds for the median over the runs, whichever runs these are
@@ -18,8 +18,8 @@ class Statistic(StrEnum):
 
 
 LEAST_RUNS: Mapping[Statistic, int] = {Statistic.EVERY: 1, Statistic.MEDIAN: 5, Statistic.P95: 59}
-"""Fewer runs cannot say it at 95 % confidence.
+"""Minimum runs for a statement at 95 % confidence.
 
-The bootstrap's interval of a median holds the true one in 50, 75, 88 and 94 % of cases with 2, 3, 4 and 5 runs; and
-runs that all keep a limit show only from 59 on that 95 % of them do (0.95 ** 59 = 0.048).
+The bootstrap's interval of a median contains the true one in 50, 75, 88 and 94 % of cases with 2, 3, 4 and 5 runs.
+If all runs keep a limit, it takes 59 of them to show that 95 % of runs do (0.95 ** 59 = 0.048).
 """

@@ -1,9 +1,9 @@
-"""Repeats of one drill judged as one: every run must keep every limit, unless a statistic is asked for. Pure.
+"""Verdict over repeats of one drill: every run must keep every limit, unless a statistic is requested. Pure.
 
-Changes when the rule of judging repeats changes. It is: a limit that one trusted run breaks is broken; one that a run
-is too near to tell is inconclusive. An expectation that names a statistic is judged on that: the median by both ends
-of its interval, the p95 by the number of runs that keep the limit. Runs that cannot be trusted, or cannot tell a
-figure, are left out and counted; with more than a third left out nothing passes. Imports numpy.
+Changes when the rule of judging repeats changes. A limit that one trusted run breaks is broken; if a run's interval
+contains it, the result is inconclusive. An expectation with a statistic is judged by it. The median counts by both ends
+of its interval, the p95 by the number of runs that keep the limit. Runs that cannot be trusted, or lack a figure, are
+left out and counted. If more than a third is left out, nothing passes. Imports numpy.
 """
 
 from __future__ import annotations
@@ -32,43 +32,43 @@ _SAYS_NOTHING = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One expectation over all runs. None stands for 'never came back' in a figure, for 'no figure' in all of them.
+    """One expectation over all runs. None means 'never recovered' in a figure, and 'no figure' if it is in all of them.
 
-    ``low`` and ``high`` are the ends of the 95 % bootstrap interval of the median, each run standing for its own
-    interval. A fact (state restored) has no limit and no figures.
+    ``low`` and ``high``: ends of the median's 95 % bootstrap interval, with each run represented by its own interval. A
+    fact (state restored) has no limit and no figures.
     """
 
     text: str
     outcome: Outcome
-    runs: int  # that it is judged on
-    left_out: int  # that could not tell
-    kept: int  # of ``runs``, how many kept it by themselves
+    runs: int  # that the outcome is based on
+    left_out: int  # runs without a result
+    kept: int  # number of ``runs`` that kept it by themselves
     unit: str = ""
     bound: str = ""
     over: Statistic = Statistic.EVERY
     limit: float | None = None
     worst: float | None = None
-    worst_run: int | None = None  # number of the run that fares worst
+    worst_run: int | None = None  # number of the worst run
     median: float | None = None
-    p95: float | None = None  # 95 % of the runs fare no worse: of what should be high the low tail
+    p95: float | None = None  # 95 % of the runs are no worse; the low tail if higher is better
     low: float | None = None
     high: float | None = None
-    worst_low: float | None = None  # ends of the interval that the worst run's own figure has
+    worst_low: float | None = None  # interval of the worst run's figure
     worst_high: float | None = None
-    unseen: float | None = None  # what a run that measured 0 may have had at most and not seen, the worst of them
-    median_unseen: float | None = None  # median of what each run may have had; None in files of an older hpn
+    unseen: float | None = None  # largest upper bound of runs that measured 0
+    median_unseen: float | None = None  # median of the runs' upper bounds; None in files of an older hpn
     p95_unseen: float | None = None
-    interval: bool = False  # whether there is one: not of few runs
-    open_from: float | None = None  # the least lower bound of a run; a figure as large is no more than one either
+    interval: bool = False  # True if there is one, which needs enough runs
+    open_from: float | None = None  # smallest lower bound of a run; larger figures are lower bounds, too
     too_few: str = ""  # why a statistic could not be judged on so few runs
     subject: str = ""  # ``text`` without its limit, as ``Check.subject``; '' in files of an older hpn
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """All repeats of one drill. ``left_out`` counts runs that cannot be trusted, ``answers`` are the runs' own.
+    """Repeats of one drill. ``left_out``: number of untrusted runs; ``answers``: outcomes of the single runs.
 
-    ``rate_below``: of such runs no larger share fails, at 95 % confidence; 1.0 when that cannot be said.
+    ``rate_below``: upper bound of the failure rate, at 95 % confidence; 1.0 if unknown.
     """
 
     drill: str
@@ -82,21 +82,21 @@ class Repeated:
 
     @property
     def name(self) -> str:
-        """'link-down over 5 repeats'."""
+        """Name: 'link-down over 5 repeats'."""
         return f"{self.drill} over {len(self.answers)} repeats"
 
     @property
     def verdict(self) -> Verdict:
-        """The same in the shape of a run's verdict; its exit code is that of all repeats.
+        """Result in the form of a run's verdict; its exit code is that of all repeats.
 
-        What a trusted run broke is broken, whatever may be said of the others: then no reason stands before it.
+        A limit that a trusted run broke stays broken, whatever the others say. So a fail has no reasons for doubt.
         """
         reasons = () if self.outcome is Outcome.FAIL else self.reasons
         return Verdict(self.outcome, tuple(_as_check(each) for each in self.estimates), reasons)
 
     @property
     def proof(self) -> str:
-        """'10 of 10 trusted runs pass: failure rate below 26 % at 95 % confidence'; '' when nothing follows."""
+        """Proof: '10 of 10 trusted runs pass: failure rate below 26 % at 95 % confidence'; '' if nothing is proved."""
         trusted, passed = len(self.answers) - self.left_out, self.answers.count(Outcome.PASS)
         if self.rate_below > _SAYS_NOTHING:
             return ""
@@ -109,9 +109,9 @@ _REPEATED = TypeAdapter(tuple[Repeated, ...])
 
 
 def judge_repeats(drill: str, verdicts: Sequence[Verdict], numbers: Sequence[int] = ()) -> Repeated:
-    """The verdict over all runs of one drill; every run's own verdict stays as it is.
+    """Return the verdict over all runs of one drill; every run's own verdict is unchanged.
 
-    ``numbers`` are those of the runs, from 1 when not given.
+    ``numbers`` are those of the runs, by default from 1.
     """
     called = numbers or range(1, len(verdicts) + 1)
     trusted = [(number, verdict) for number, verdict in zip(called, verdicts, strict=True) if not verdict.reasons]
@@ -144,7 +144,7 @@ def judge_repeats(drill: str, verdicts: Sequence[Verdict], numbers: Sequence[int
 
 def _estimate(text: str, trusted: Sequence[tuple[int, Verdict]], total: int) -> Estimate:
     stated = [(number, check) for number, verdict in trusted for check in verdict.checks if check.text == text]
-    unstated = len(trusted) - len(stated)  # a verdict states some checks only when they are broken
+    unstated = len(trusted) - len(stated)  # a verdict contains some checks only if they are broken
     told = [(number, check) for number, check in stated if _tells(check)]
     first = stated[0][1]
     runs = len(told) + unstated
@@ -170,12 +170,12 @@ def _estimate(text: str, trusted: Sequence[tuple[int, Verdict]], total: int) -> 
 
 
 def _tells(check: Check) -> bool:
-    """Whether a run could tell: a figure, however near to its limit, or an answer."""
+    """Return True if a run has a figure, however near to its limit, or an outcome."""
     return check.measured is not None or check.outcome is not Outcome.INCONCLUSIVE
 
 
 def _gate(answers: Sequence[Outcome], total: int) -> Outcome:
-    """Judge by the runs that could tell: none may break the limit, none be too near, at most a third be missing."""
+    """Return the outcome over runs: none may break the limit or be too near, at most a third may be missing."""
     if Outcome.FAIL in answers:
         return Outcome.FAIL
     missing = 3 * (total - len(answers)) > total or not answers
@@ -183,14 +183,17 @@ def _gate(answers: Sequence[Outcome], total: int) -> Outcome:
 
 
 def _value(check: Check) -> float:
-    """What a run measured, which may be a lower bound; beyond every limit when what it waited for never came."""
+    """Return the measured value, which may be a lower bound; infinite if the awaited event never came."""
     if check.measured is None or (check.never and check.is_upper):
         return math.inf if check.is_upper else -math.inf
     return check.measured
 
 
 def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Sequence[float]) -> Estimate:
-    """Add the figures over the runs. ``values``: of ``told``, then of runs that state nothing as nothing was broken."""
+    """Return the estimate with figures.
+
+    ``values``: those of ``told``, then of runs without the check, as nothing broke.
+    """
     low, high = _interval(told, values) if len(values) >= LEAST_RUNS[Statistic.MEDIAN] else (math.nan, math.nan)
     sign = 1 if found.bound in _UPPER else -1
     ranked = [(check.outcome is Outcome.FAIL, sign * _value(check), _unseen(check), -number) for number, check in told]
@@ -217,12 +220,12 @@ def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Se
 
 
 def _unseen(check: Check) -> float:
-    """What a run that measured 0 may have had at most."""
+    """Return the upper bound of a run that measured 0."""
     return check.high or 0.0 if check.measured == 0 else 0.0
 
 
 def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tuple[float, float]:
-    """The interval from the low end of the median of the runs' low ends to the high end of that of their high ends."""
+    """Return the interval of the median: the low end for the runs' low ends, the high end for their high ends."""
     ends = [
         (value, value) if check.low is None or math.isinf(value) else (check.low, _upper_end(check, value))
         for (_, check), value in zip(told, values[: len(told)], strict=True)
@@ -232,12 +235,12 @@ def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tup
 
 
 def _upper_end(check: Check, value: float) -> float:
-    """The largest that a run's figure may be."""
+    """Return the largest possible value of a run's figure."""
     return math.inf if check.open_ended else value if check.high is None else check.high
 
 
 def _over_statistic(found: Estimate, limit: float, told: Sequence[tuple[int, Check]], total: int) -> Estimate:
-    """Judge by the statistic that was asked for, where one was."""
+    """Return the estimate judged by the requested statistic, if any."""
     if found.over is Statistic.EVERY:
         return found
     if found.runs < (least := LEAST_RUNS[found.over]):
@@ -249,7 +252,7 @@ def _over_statistic(found: Estimate, limit: float, told: Sequence[tuple[int, Che
 
 
 def _judge_median(found: Estimate, limit: float) -> Outcome:
-    """Pass when the far end of the interval keeps the limit, fail when the near end breaks it."""
+    """Pass if the far end of the interval keeps the limit, fail if the near end breaks it."""
     upper = found.bound in _UPPER
     low, high = (_or_inf(found.low, upper), _or_inf(found.high, upper))
     judged = at_most if upper else at_least
@@ -261,7 +264,7 @@ def _or_inf(value: float | None, upper: bool) -> float:
 
 
 def _judge_share(found: Estimate, told: Sequence[tuple[int, Check]]) -> Outcome:
-    """Whether 95 % of such runs keep the limit, by exact binomial bounds; a run too near to tell may be either."""
+    """Return the outcome for 95 % of such runs by exact binomial bounds; runs near the limit count as either."""
     broken = sum(check.outcome is Outcome.FAIL for _, check in told)
     if rate_at_most(found.runs - found.kept, found.runs) <= _BEYOND_P95:
         return Outcome.PASS
@@ -273,7 +276,7 @@ def _finite(value: float) -> float | None:
 
 
 def _as_check(estimate: Estimate) -> Check:
-    """Return a check for reports; what was measured is the worst run, or the median where that is judged."""
+    """Return a check for reports; its measured value is the worst run, or the median if that is judged."""
     is_median = estimate.over is Statistic.MEDIAN
     measured = estimate.median if is_median else estimate.worst
     told = estimate.limit is not None and estimate.runs > 0
@@ -299,7 +302,7 @@ def _as_check(estimate: Estimate) -> Check:
 
 
 def _is_open(value: float | None, of: Estimate) -> bool:
-    """Whether a figure is a lower bound."""
+    """Return True if a figure is a lower bound."""
     return value is not None and of.open_from is not None and value >= of.open_from
 
 
@@ -315,7 +318,7 @@ def _evidence(estimate: Estimate) -> str:
 
 
 def figures(of: Estimate) -> tuple[str, str, str]:
-    """Worst, median and p95 for people; 'never' for what did not come back, '< 0.84 ms' for what was not seen."""
+    """Return worst, median and p95 as text; 'never' without recovery, '< 0.84 ms' below the resolution."""
     bounds = (of.unseen if bound is None else bound for bound in (of.median_unseen, of.p95_unseen))
     middle, p95 = (_shown(*each, of) for each in zip((of.median, of.p95), bounds, strict=True))
     return _shown(of.worst, of.unseen, of), middle, p95
@@ -330,7 +333,7 @@ def _shown(value: float | None, unseen: float | None, of: Estimate) -> str:
 
 
 def median_ends(of: Estimate) -> tuple[str, str]:
-    """The interval of the median for people, '0.00' and 'to 0.83 ms'; its ends are bounds, 0 too."""
+    """Return the interval of the median as text, '0.00' and 'to 0.83 ms'; its ends are bounds, even 0."""
     if of.low is None or of.high is None:
         low, high = (NEVER if end is None else value_text(end, of.unit) for end in (of.low, of.high))
         return low, f"to {high}"
@@ -339,11 +342,11 @@ def median_ends(of: Estimate) -> tuple[str, str]:
 
 
 def percent(rate: float) -> str:
-    """A bound on a rate, rounded up so that it still holds: '26 %', '2.96 %'."""
+    """Return a bound on a rate, rounded up so that it still holds: '26 %', '2.96 %'."""
     digits = 0 if rate >= 0.1 else 2
     return f"{math.ceil(rate * 100 * 10**digits) / 10**digits:.{digits}f} %"
 
 
 def repeats_json(found: Iterable[Repeated]) -> bytes:
-    """``repeats.json``: one object per drill."""
+    """Return the content of ``repeats.json``: one object per drill."""
     return _REPEATED.dump_json(tuple(found), indent=2)

@@ -1,6 +1,6 @@
-"""The judgement over repeats for the terminal: headline, what it proves, a row for every expectation. Pure.
+"""Verdict over repeats for the terminal: headline, proof, a row for every expectation. Pure.
 
-Changes when its presentation changes. The rule of judging is ``results.judge.repeats.together``.
+Changes when its presentation changes. ``results.judge.repeats.together`` has the rule of judging.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hpn.results.text.values import value_text
 
 
 def repeats_summary(found: Repeated) -> Group:
-    """Headline, reasons, what so many runs can prove, and the table."""
+    """Return headline, reasons, proof and table."""
     parts: list[RenderableType] = [Text(headline(found), style="bold")]
     parts += [Text(f"  because {reason}") for reason in found.reasons]
     parts += [Text(f"  because {each.text}: {each.too_few}") for each in found.estimates if each.too_few]
@@ -26,7 +26,7 @@ def repeats_summary(found: Repeated) -> Group:
 
 
 def estimates_sheet(found: Repeated) -> Sheet:
-    """Every expectation with its figures over the runs, for a terminal or a page."""
+    """Return every expectation with its figures over the runs, for a terminal or a page."""
     columns = (
         "",
         "expectation",
@@ -60,7 +60,7 @@ def _figures(each: Estimate) -> tuple[str, ...]:
 
 
 def headline(found: Repeated) -> str:
-    """'FAIL  link-down over 5 repeats: 4 pass, 1 fail; UNSTABLE: runs pass and fail'."""
+    """Return 'FAIL  link-down over 5 repeats: 4 pass, 1 fail; UNSTABLE: runs pass and fail'."""
     counts = [f"{found.answers.count(answer)} {answer}" for answer in Outcome if answer in found.answers]
     said = [f"{found.outcome.value.upper()}  {found.name}: {', '.join(counts)}"]
     said += [f"{found.left_out} left out"] if found.left_out else []

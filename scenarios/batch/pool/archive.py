@@ -1,8 +1,8 @@
-"""A folder as bytes, for a worker without a file system in common: packed there, checked and unpacked here.
+"""Folder as bytes, for a worker without a shared file system: packed there, checked and unpacked here.
 
-What comes back is not trusted: a path must stay in the folder, only regular files can be said at all (so no link can
-lead out), and sizes are checked before anything is written. The form is a list of paths and sizes as JSON, its length
-before it, then the contents, all of it compressed by zlib.
+Received archives are untrusted input. A path must stay in the folder. The format has regular files only, so no link can
+lead out. Sizes are checked before anything is written. The format is zlib-compressed: the length of a JSON list of
+paths and sizes, that list, then the contents.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from typing import BinaryIO
 from hpn.testbed.errors import MachineError
 
 MOST_BYTES = 1 << 30
-"""Of all files, unpacked. A run folder has some 1 MB, with --keep-records some 100 MB for each minute."""
+"""Maximum size of all files, unpacked.
+
+A run folder has about 1 MB, with --keep-records about 100 MB for each minute.
+"""
 MOST_PACKED = 256 << 20
-"""What may travel: it lies in the memory of the worker, of the scheduler and of this process."""
+"""Maximum size for transport, as it is held in memory by the worker, the scheduler and this process."""
 MOST_FILES = 20_000
 _LONGEST_LIST = 16 << 20
 _LONGEST_NAME, _DEEPEST = 255, 16
@@ -30,7 +33,7 @@ _WAY_OUT = "leave --keep-records out, or run it without --scheduler"
 
 
 def pack(folder: Path) -> bytes:
-    """All regular files below a folder. MachineError when there is something else, or too much to travel."""
+    """Pack all regular files below a folder. MachineError when there is something else, or too much for transport."""
     found = sorted(_files(folder, folder))
     sizes = [(name, size) for name, size, _ in found]
     total = sum(size for _, size in sizes)
@@ -58,7 +61,7 @@ def _check(packed: bytearray) -> None:
 
 
 def unpack(packed: bytes, folder: Path) -> None:
-    """Write what ``packed`` holds into a folder that is empty. MachineError when it is nothing that ``pack`` made."""
+    """Unpack ``packed`` into an empty folder. MachineError when it does not come from ``pack``."""
     if len(packed) > MOST_PACKED:
         raise _damaged(f"{len(packed) >> 20} MB")
     inflated = _Inflated(packed)
@@ -75,7 +78,7 @@ def unpack(packed: bytes, folder: Path) -> None:
                 for chunk in inflated.read(size):
                     file.write(chunk)
         except OSError as error:
-            if error.errno in (28, 122):  # no space left, or no more of it for this user
+            if error.errno in (28, 122):  # no space left, or the user's quota is exceeded
                 raise
             raise _damaged(f"cannot write {name!r}: {error.strerror}") from error
     inflated.is_all()
@@ -131,14 +134,14 @@ def _is_name(part: str) -> bool:
 
 
 class _Inflated:
-    """What a stream of zlib says, no more of it in memory than is asked for."""
+    """Decompressed zlib stream, with no more in memory than requested."""
 
     def __init__(self, packed: bytes) -> None:
         self._inflate = zlib.decompressobj()
         self._left = packed
 
     def read(self, size: int) -> Iterator[bytes]:
-        """Just so many bytes, in pieces."""
+        """Yield exactly ``size`` bytes, in pieces."""
         while size:
             chunk = self._some(min(size, _CHUNK))
             if not chunk:
@@ -147,7 +150,7 @@ class _Inflated:
             yield chunk
 
     def is_all(self) -> None:
-        """MachineError when there is more."""
+        """Raise MachineError when there is more."""
         if self._some(1) or not self._inflate.eof or self._inflate.unused_data:
             raise _damaged("there is more than its list says, or less")
 

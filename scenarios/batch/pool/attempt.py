@@ -1,6 +1,6 @@
-"""One attempt at a task: its process, in a folder that nobody else has, and how that is ended from another thread.
+"""One attempt at a task: its process in a private folder, which another thread can end.
 
-Changes when a job's process is to be started or ended otherwise. Used alike on this machine and by workers elsewhere.
+Changes when a job's process is started or ended in another way. Used both on this machine and by workers elsewhere.
 """
 
 from __future__ import annotations
@@ -21,31 +21,34 @@ from hpn.testbed import plugins
 from hpn.testbed.kernel.process.survivor import held
 
 HEAL_S = 10.0
-"""What a process has to undo what it did before it is killed; its lab dies with it in any case."""
+"""Time in s for a process to undo its changes before it is killed; its lab ends with it in any case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a job's process ended: its exit code, negative for a signal; ``hung`` when its time ran out."""
+    """End of a job's process: its exit code, negative for a signal; ``hung`` when its time ran out."""
 
     code: int
     hung: bool = False
 
 
 class Attempt:
-    """Does one task once. ``end`` may be called at any time, from any thread."""
+    """One execution of one task. ``end`` may be called at any time, from any thread."""
 
     def __init__(self, plugged: Sequence[Files] | None = None) -> None:
-        """With these folders of plug-ins and no others, or with those of this process."""
+        """Use these folders of plug-ins and no others, or with None those of this process."""
         self._plugged = plugged
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._killer: threading.Timer | None = None
         self.wanted = threading.Event()
-        """Set when it is to end: whoever waits for something else on its behalf looks at it."""
+        """Event set when the attempt is to end; code that waits for something else on its behalf checks it."""
 
     def run(self, task: Task, folder: Path) -> Ended:
-        """Do it below ``folder``, which is empty; MADE holds what came of it. It dies with the calling thread."""
+        """Run the task below ``folder``, which is empty; MADE has the results.
+
+        The process ends with the calling thread.
+        """
         made = folder / MADE
         made.mkdir()
         lay_out(task.files, folder / GIVEN)
@@ -54,7 +57,7 @@ class Attempt:
             if self.wanted.is_set():
                 return Ended(-signal.SIGINT)
             job = replace(task.job, parent=os.getpid(), held=held())
-            process = self._process = beside(job, output, made, environment, own_session=True)  # Ctrl-C is for others
+            process = self._process = beside(job, output, made, environment, own_session=True)  # no Ctrl-C
         try:
             return Ended(process.wait(task.timeout_s))
         except subprocess.TimeoutExpired:
@@ -69,7 +72,7 @@ class Attempt:
             process.wait()
 
     def end(self) -> None:
-        """Have it end as by Ctrl-C; what does not is killed. Does not wait for it."""
+        """End it as by Ctrl-C, without waiting; a process that does not end is killed."""
         with self._lock:
             if self.wanted.is_set():
                 return

@@ -1,7 +1,7 @@
-"""The pool of other machines: the workers of a dask scheduler. Needs dask.distributed, the extra ``cluster``.
+"""Pool of other machines: the workers of a dask scheduler. Needs dask.distributed, the extra ``cluster``.
 
-Who starts scheduler and workers is not hpn's business: by hand, dask-jobqueue, dask-kubernetes. A worker that is lost
-takes what it did with it, and dask gives its task to another; only the answer of one comes home.
+Scheduler and workers are started by the user: by hand, dask-jobqueue, dask-kubernetes. A lost worker loses its work,
+and dask gives its task to another; only one answer is returned.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from hpn.testbed.errors import HpnError, MachineError, exit_code_of
 
 _ANSWER_S = 10
 _LOOK_S = 1
-"""How often to look, while no task ends, which have begun and whether there is a worker left."""
+"""Interval in s at which to check which tasks have begun and that a worker is left, while no task ends."""
 _PATIENCE = 300
-"""So many looks without any worker end it: Slurm lets what it requeued wait for two minutes."""
+"""Number of checks without any worker before the end: Slurm delays requeued jobs for two minutes."""
 
 _HOME_S = 120
-"""How long one answer, some 100 MB at most, is waited for while others wait."""
+"""Time in s to wait for one answer of at most some 100 MB, while others wait."""
 
-Future: TypeAlias = "distributed.Future[Packed]"  # quoted: 2024's class cannot be subscripted
+Future: TypeAlias = "distributed.Future[Packed]"  # quoted, as the class of the 2024 release cannot be subscripted
 
 
 class Cluster:
-    """Tasks on the workers of a dask scheduler, one at a time on each thread of a worker. HPN must be installed there.
+    """Tasks on the workers of a dask scheduler, one at a time on each thread of a worker. hpn must be installed there.
 
-    Use it in a with statement, which lets go of the scheduler.
+    Use it in a with statement, which disconnects from the scheduler.
     """
 
     far = True
 
     def __init__(self, address: str, below: Path) -> None:
-        """What comes home is unpacked in a folder ``below`` that one.
+        """Connect to the scheduler at ``address``; results are unpacked in a folder inside ``below``.
 
-        MachineError when nobody answers at ``address``, or a scheduler whose workers cannot do it; InputError when
-        plug-ins cannot go there.
+        MachineError when no scheduler answers, or its workers cannot run the tasks. InputError when plug-ins cannot be
+        sent.
         """
-        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our errors say it, in one line
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our errors report it, in one line
         self._address = address
         self._below = below
         self._plugged = plugins_here()
@@ -76,7 +76,7 @@ class Cluster:
         self.client.close()
 
     def run(self, tasks: Iterable[Task], on_start: Begun = unheard) -> Iterator[Done]:
-        """See ``Pool``. A task whose worker is lost is run again; with ``LOSSES`` of them it is named and given up.
+        """Run tasks, see ``Pool``. A task whose worker is lost is run again, and given up after ``LOSSES`` losses.
 
         MachineError when the scheduler, or every worker, is gone.
         """
@@ -102,7 +102,7 @@ class Cluster:
                 self.client.unsubscribe_topic(work.topic)
 
     def examine(self) -> int:
-        """How many workers there are. MachineError when there is none, or one has no hpn or another version."""
+        """Return the number of workers. MachineError when there is none, or one has no hpn or another version."""
         found = self.client.run(code_digest, on_error="return")
         if not found:
             raise MachineError(
@@ -114,7 +114,7 @@ class Cluster:
         return len(found)
 
     def _workers(self, work: _Work) -> int:
-        """How many there are now: those that come later have work too."""
+        """Return the current number of workers; later ones also get work."""
         found = len(_workers_of(self.client))
         work.alone = 0 if found else work.alone + 1
         if work.alone > _PATIENCE:
@@ -125,18 +125,18 @@ class Cluster:
 
 
 def _workers_of(client: distributed.Client) -> Collection[str]:
-    """The addresses of those that the scheduler has now. CancelledError, as its tasks have it, when it is gone."""
+    """Return the addresses of the scheduler's workers. CancelledError, as for its tasks, when the scheduler is gone."""
     try:
         return set(client.nthreads())
-    except OSError as error:  # between two looks
+    except OSError as error:  # between two checks
         raise distributed.CancelledError(str(error)) from error
 
 
 def _allowed_failures(client: distributed.Client) -> int:
-    """How many workers a task may lose for dask before it gives it up, as its scheduler is set."""
+    """Return how many workers a task may lose before dask gives it up, from the scheduler's settings."""
     try:
         found = client.run_on_scheduler(dask.config.get, "distributed.scheduler.allowed-failures")
-    except ValueError:  # a scheduler that is told to unpickle nothing
+    except ValueError:  # a scheduler with pickle disabled
         return LOSSES
     return found if isinstance(found, int) else LOSSES
 
@@ -149,7 +149,7 @@ def _way_out(address: str) -> str:
 
 @dataclass
 class _Work:
-    """What runs there. ``begun`` has the workers that began each task, and is written by the client's own thread."""
+    """Running tasks. ``begun`` has the workers that began each task, and is written by the client's own thread."""
 
     client: distributed.Client
     digest: str
@@ -170,13 +170,13 @@ class _Work:
         self.running[self.client.submit(run_task, *asked, key=key, pure=False)] = task
 
     def hear(self, event: object) -> None:
-        """An event of the topic, as ``run_task`` logs it."""
+        """Handle an event of the topic, as ``run_task`` logs it."""
         match event:
             case (_, {"name": str() as name, "where": str() as where}):
                 self.begun.setdefault(name, []).append(where)
 
     def ended(self) -> Iterator[Done]:
-        """Those that have ended since the last look, at most ``_LOOK_S`` later; those that were lost begin again."""
+        """Yield the tasks that have ended, after at most ``_LOOK_S``; lost ones are started again."""
         try:
             ready = distributed.wait(list(self.running), timeout=_LOOK_S, return_when="FIRST_COMPLETED").done
         except TimeoutError:
@@ -197,7 +197,10 @@ class _Work:
                 yield done
 
     def _given_up(self) -> Iterator[Done]:
-        """Those that have lost too many workers, before dask, which also counts who only waited, gives them another."""
+        """Yield tasks that have lost too many workers, before dask retries them.
+
+        Dask also counts tasks that only waited.
+        """
         suspects = [each for each, task in self.running.items() if len(self._places(task)) >= self.losses]
         there = _workers_of(self.client) if suspects else ()
         for future in suspects:
@@ -221,9 +224,9 @@ class _Work:
             self.told[task.name] = len(places)
 
     def _answer(self, task: Task, future: Future) -> Done | None:
-        """What came home, or what the worker could not do; None when the task is to begin again.
+        """Return the result or the worker's error; None when the task is to start again.
 
-        TimeoutError when it comes from nowhere any more.
+        TimeoutError when no worker has the result any more.
         """
         failed = future.exception(timeout=_HOME_S)
         if isinstance(failed, distributed.scheduler.KilledWorker):
@@ -237,7 +240,10 @@ class _Work:
         return self._lost(task) if packed.code < 0 and task.again and not packed.hung else self._home(task, packed)
 
     def _lost(self, task: Task) -> Done | None:
-        """Dask gave up on it, or its process was killed: was it at work, or did it only wait for that worker's turn?"""
+        """Return the result of a task that dask gave up or whose process was killed, or None to run it again.
+
+        The task counts a loss only if it had begun, not if it waited for that worker.
+        """
         places = self._places(task)
         times = max(len(places), self.rounds.get(task.name, 0) + 1)
         return None if times < self.losses else self._without(task, poisoned(task, times, places or ("not told",)))

@@ -1,6 +1,6 @@
-"""Drill runs as tasks of a pool: what the far end is told, and how a run folder comes to its place when it is whole.
+"""Drill runs as tasks of a pool: their description for the far end, and the move of a complete run folder.
 
-Changes when the far end of a drill run must be told something more. What it does there is ``commands.drill_runs``.
+Changes when the far end of a drill run needs more information. Its work there is in ``commands.drill_runs``.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _SCENARIOS = FOLDER / "scenarios"
 
 
 class Root(StrEnum):
-    """Where the far end finds a drill's file."""
+    """Place of a drill's file at the far end."""
 
-    HERE = "here"  # at its path: it is this machine
-    GIVEN = "given"  # it came with the task
-    PACKAGE = "package"  # it comes with hpn
+    HERE = "here"  # at its path, as it is this machine
+    GIVEN = "given"  # sent with the task
+    PACKAGE = "package"  # part of hpn
 
 
 @dataclass(frozen=True, slots=True)
 class DrillBody:
-    """One drill run for the far end; ``file`` is below ``root``, ``folder`` is made there, and will lie at ``home``.
+    """Description of one drill run; ``file`` is below ``root``, ``folder`` is made there, ``home`` is its final place.
 
     The rest as in ``Order``.
     """
@@ -55,10 +55,10 @@ class DrillBody:
     slow: int | None
     keep_records: bool
     raise_neighbours: bool = False
-    topology: PutOn = None  # the fabric that the drill is put on; None: its own
+    topology: PutOn = None  # fabric that replaces the drill's own, or None
 
     def order(self) -> Order:
-        """The order, at the far end. InputError for a file that is gone or has mistakes."""
+        """Return the order, at the far end. InputError for a file that is gone or invalid."""
         below = {Root.HERE: Path(), Root.GIVEN: Path("..", GIVEN), Root.PACKAGE: _SCENARIOS}[self.root]
         drill = catalogue.load(str(below / self.file), self.topology).seeded(self.seed)
         drill = drill.slowed(self.slow) if self.slow else drill
@@ -70,14 +70,14 @@ _BODY = TypeAdapter(DrillBody)
 
 
 def body_from(body: JsonValue) -> DrillBody:
-    """Of a job."""
+    """Return the run described by the body of a job."""
     return _BODY.validate_python(body)
 
 
 def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool) -> Task:
-    """A run as a pool takes it; ``far``: where this machine's files are not.
+    """Return a run as a task; ``far``: True if this machine's files are not available there.
 
-    InputError for files that cannot go there.
+    InputError for files that cannot be sent.
     """
     file, files = Path(order.drill.source).absolute(), dict[str, bytes]()
     root = Root.HERE
@@ -106,7 +106,7 @@ def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A run that is wanted of a pool; ``keep_output``: what it prints is kept beside it."""
+    """Run requested from a pool; ``keep_output``: True to store its output alongside it."""
 
     order: Order
     spec: EngineSpec
@@ -116,7 +116,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What became of a run, by its name: its run folder, in its place, or why there is none."""
+    """Result of a run by its name: its run folder, in its final place, or the error."""
 
     name: str
     run: RunFolder | HpnError
@@ -126,10 +126,10 @@ class Made:
 def run_all(
     pool: Pool, wanted: Mapping[str, Wanted], on_start: Callable[[str, str], None] = lambda _name, _where: None
 ) -> Iterator[Made]:
-    """Make every run, each in the place that its order says, and yield it when it has ended; names tell them apart.
+    """Make every run in the place of its order and yield it when it has ended; names identify the runs.
 
-    ``on_start`` is told a name and the worker ('' for this machine) when a run begins. Whatever befalls it, a run's
-    place has all of it or nothing.
+    ``on_start`` is called with a name and the worker ('' for this machine) when a run begins. A run's place always has
+    the complete run or nothing.
     """
     refused: list[Made] = []
 
@@ -143,8 +143,8 @@ def run_all(
 
     def begins(task: Task, where: str) -> None:
         on_start(task.name, where)
-        with suppress(HpnError):  # told when it comes home
-            create(wanted[task.name].order.out)  # what an earlier run left says nothing from here on
+        with suppress(HpnError):  # reported with the result
+            create(wanted[task.name].order.out)  # results of an earlier run are no longer valid
 
     try:
         for done in pool.run(tasks(), begins):
@@ -158,7 +158,7 @@ def run_all(
         yield from _taken(refused)
     finally:
         for each in wanted.values():
-            with suppress(OSError):  # it was never made, or is a run
+            with suppress(OSError):  # never created, or it has a run
                 each.order.out.rmdir()
 
 
@@ -169,7 +169,7 @@ def _taken(refused: list[Made]) -> Iterable[Made]:
 
 
 def _is_free(out: Path) -> None:
-    """InputError when something else than a run lies in a run's place: better now than when the run is made."""
+    """Raise InputError when something other than a run is in a run's place, before the run is made."""
     if out.is_symlink():
         raise InputError(f"{out} is a link, and a run comes to its place by its name; remove it, or use another --out")
     try:
@@ -180,9 +180,9 @@ def _is_free(out: Path) -> None:
 
 
 def bring_home(done: Done, wanted: Wanted) -> RunFolder:
-    """Put a run into its place, whole or not at all; doubtful tries stand beside it.
+    """Move a run into its place, complete or not at all; doubtful attempts are stored alongside it.
 
-    The product's own errors as the far end had them, with its words. InputError when the place holds something else.
+    Raises the far end's own errors with their messages. InputError when the place has other files.
     """
     out = wanted.order.out
     places = [out, *(out.with_name(f"{out.name}.doubtful-{number}") for number in range(wanted.tries, 0, -1))]
@@ -196,7 +196,7 @@ def bring_home(done: Done, wanted: Wanted) -> RunFolder:
         if made.is_dir():
             _put(made, create(place).path)
     if out.is_dir() and not os.listdir(out):
-        out.rmdir()  # it was made free, and there is nothing to put there
+        out.rmdir()  # it was cleared, and there is nothing to put there
     if done.error:
         raise error_for(done.code, done.error)
     if done.code not in JUDGED:
@@ -209,7 +209,7 @@ def bring_home(done: Done, wanted: Wanted) -> RunFolder:
 def _put(made: Path, place: Path) -> None:
     try:
         made.rename(place)
-    except OSError as error:  # somebody has written there, or it is another file system
+    except OSError as error:  # another process has written there, or it is another file system
         raise InputError(f"cannot put a run into {place}: {error.strerror}; choose another --out") from error
 
 
@@ -222,6 +222,6 @@ def _said(output: Path) -> list[str]:
 
 
 def _last_words(lines: list[str], code: int) -> str:
-    """The process's own error lines, or the last line it printed."""
+    """Return the process's own error lines, or the last line it printed."""
     said = lines[-1].strip() if lines else "it said nothing"
     return "\n".join(errors_in(lines)) or f"the run ended with code {code}: {said}"

@@ -1,8 +1,8 @@
-"""The files that go with a drill to a worker elsewhere: its own, those beside it that it names, and plug-ins.
+"""Files sent with a drill to a worker elsewhere: its own, files in its folder that it names, and plug-ins.
 
-Changes when a drill names files in another way, or plug-ins are kept otherwise. What a file names is told by its
-words: each that is the path of a file below the drill's folder goes along, so that a topology, a trace or a program of
-a client is found there as it is here.
+Changes when a drill names files in another way, or plug-ins are stored differently. Each word of a file that is the
+path of a file below the drill's folder counts as its name. So a topology, a trace or a client's program is found there
+as here.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from hpn.testbed.files.document import read
 
 MOST_BYTES = 32 << 20
 MOST_OF_PLUGINS, MOST_FILES = 4 << 20, 1000
-"""Of all folders of plug-ins: they go with every task."""
+"""Limits over all folders of plug-ins: they are sent with every task."""
 _MOST_WORDS = 20_000
 _RANK_0 = re.compile(r"(.+)\.0\.json")
 _YAML = (".yaml", ".yml")
 
 
 Files: TypeAlias = Mapping[str, bytes]
-"""By path below a folder, what is in each file."""
+"""File contents by path below a folder."""
 
 
 def files_of(drill: Path) -> Files:
-    """By path below the drill's folder, what is in each file; its own under its own name.
+    """Return file contents by path below the drill's folder; the drill's own file has its own name.
 
     InputError when one lies outside that folder, cannot be read, or all of them are too much to send.
     """
@@ -51,7 +51,7 @@ def files_of(drill: Path) -> Files:
 
 
 def _content(file: Path, most: int) -> bytes:
-    """A byte more than ``most`` when there is more."""
+    """Return the content of a file, cut to one byte more than ``most``."""
     try:
         with file.open("rb") as stream:
             return stream.read(most + 1)
@@ -60,9 +60,9 @@ def _content(file: Path, most: int) -> bytes:
 
 
 def plugins_here() -> tuple[Files, ...]:
-    """What is in each folder of plug-ins that this command has: Python files, and what they may read beside themselves.
+    """Return the files of each plug-in folder of this command: Python files, and files that they may read.
 
-    InputError when it cannot be read, or is too much to send.
+    InputError when one cannot be read, or they are too much to send.
     """
     left, found = MOST_OF_PLUGINS, list[Files]()
     for folder in plugins.folders():
@@ -77,7 +77,7 @@ def plugins_here() -> tuple[Files, ...]:
 
 
 def _within(folder: Path) -> Iterator[Path]:
-    """Its regular files, in the order of their names; without what Python or an editor has put there."""
+    """Yield regular files in the order of their names, without those of Python or an editor."""
     count = 0
     for below, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith((".", "__pycache__")))
@@ -110,7 +110,7 @@ def _named(file: Path, base: Path) -> Iterator[str]:
 
 
 def _words(file: Path) -> Iterator[str]:
-    """Every text in a file of YAML, and every word of it, which may be an argument of a program."""
+    """Yield every text in a YAML file, and every word of it, which may be an argument of a program."""
     todo: list[object] = [read(file).data]
     for _ in range(_MOST_WORDS):
         if not todo:
@@ -127,7 +127,7 @@ def _words(file: Path) -> Iterator[str]:
 def _is_file(path: Path) -> bool:
     try:
         return os.path.isfile(path)
-    except ValueError:  # a NUL in it
+    except ValueError:  # the name contains a NUL
         return False
 
 

@@ -1,4 +1,4 @@
-"""The pool of this machine: a process beside this one for each task. They die with it, however it dies."""
+"""Pool of this machine: a separate process for each task. They always end with this process."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ class Processes:
         on_wait: Begun = unheard,
         every_s: float = 30.0,
     ) -> None:
-        """Attempts are made in a folder ``below`` that one, which is made when needed. ``cores``: None for all here.
+        """Make attempts in a folder inside ``below``, created when needed. ``cores``: None for all of this machine.
 
-        While no task ends, ``on_wait`` is told every ``every_s`` seconds each that runs, and its last line of output.
+        While no task ends, ``on_wait`` is called every ``every_s`` seconds with each running task and its last line of
+        output.
         """
         self.width = width
         self._below = below
@@ -48,10 +49,13 @@ class Processes:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        """Nothing is kept between two ``run``."""
+        """Do nothing: no state is kept between two calls of ``run``."""
 
     def run(self, tasks: Iterable[Task], on_start: Begun = unheard) -> Generator[Done, None, None]:
-        """See ``Pool``. Tasks start in their order, those that fit beside the running ones first; alone, any fits."""
+        """Run tasks, see ``Pool``. Tasks start in order, but those that fit with the running ones go first.
+
+        When none is running, any task fits.
+        """
         with scratch(self._below) as folder, ThreadPoolExecutor(self.width) as threads:
             work = _Work(folder, threads, self._attempt)
             coming, waiting = iter(tasks), list[Task]()
@@ -70,7 +74,7 @@ class Processes:
                 work.end()
 
     def _next(self, waiting: list[Task], coming: Iterator[Task], running: Collection[Task]) -> Task | None:
-        """The first task that fits beside the running ones; those that do not are kept waiting."""
+        """Return the first task that fits with the running ones; the others are put on the waiting list."""
         free = self._cores - sum(map(self._needs, running))
         for at, task in enumerate(waiting):
             if not running or self._needs(task) <= free:
@@ -87,7 +91,7 @@ class Processes:
 
 @dataclass
 class _Work:
-    """What runs."""
+    """Running tasks."""
 
     folder: Path
     threads: ThreadPoolExecutor
@@ -104,16 +108,16 @@ class _Work:
         self.running[self.threads.submit(_carry_out, task, attempt, folder)] = task, attempt, folder
 
     def some_ended(self, within_s: float) -> bool:
-        """Wait so long at most."""
+        """Wait for the end of a task, at most ``within_s``; return True if one ended."""
         return bool(wait(self.running, within_s, return_when=FIRST_COMPLETED).done)
 
     def last_lines(self) -> Iterator[tuple[Task, str]]:
-        """What each task printed last; '' for nothing."""
+        """Yield the last output line of each task, or ''."""
         for task, _, folder in self.running.values():
             yield task, _last_line(folder / MADE / OUTPUT)
 
     def ended(self) -> Iterator[Done]:
-        """Those that have ended; one whose process was killed begins again, unless it was the task."""
+        """Yield the ended tasks; one whose process was killed starts again, unless the task itself is the cause."""
         ready, _ = wait(self.running, return_when=FIRST_COMPLETED)
         for future in ready:
             task, _, _ = self.running.pop(future)
@@ -130,11 +134,11 @@ class _Work:
                 yield Done(task, MachineError.exit_code, done.folder, done.wall_s, why)
 
     def end(self) -> None:
-        """End what runs, and wait for it."""
+        """End the running tasks, and wait for them."""
         for future, (_, attempt, _) in self.running.items():
             future.cancel()
             attempt.end()
-        with suppress(KeyboardInterrupt):  # a second Ctrl-C: nothing of it is waited for any more
+        with suppress(KeyboardInterrupt):  # on a second Ctrl-C do not wait
             wait(self.running)
 
 

@@ -1,6 +1,6 @@
-"""The folder below --out in which attempts are made: on its file system, so that a whole run is renamed into place.
+"""Folder for attempts, below --out: on its file system, so that a complete run is renamed into place.
 
-Changes when attempts are to be kept elsewhere. What a killed command left there is cleared away by the next one.
+Changes when attempts are stored elsewhere. The next command removes what a killed one left there.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from hpn.testbed.kernel.process.survivor import scratch_folder
 
 @contextmanager
 def taken(below: Path) -> Iterator[None]:
-    """Have that folder to oneself (``claimed``), and free of what a killed command left.
+    """Claim that folder exclusively (``claimed``) and remove what a killed command left.
 
-    Where the file system locks no folders nothing is cleared away: it may be somebody's.
+    If the file system cannot lock folders, nothing is removed, as it may belong to another command.
     """
     with claimed(below) as claim:
         if claim.locked:
             for left in below.glob(f"{SCRATCH}*"):
-                shutil.rmtree(left, ignore_errors=True)  # which follows no link
+                shutil.rmtree(left, ignore_errors=True)  # follows no link
         yield
 
 
 @contextmanager
 def scratch(below: Path) -> Iterator[Path]:
-    """A folder of one's own, absolute, gone at the end with all that is in it. InputError when it cannot be made."""
+    """Create a private folder with an absolute path, removed at the end. InputError when it cannot be made."""
     with ExitStack() as stack:
         try:
             below.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def scratch(below: Path) -> Iterator[Path]:
 
 
 def handed_over(ended: Iterable[Done]) -> Iterator[Done]:
-    """Each, and its attempt's folder cleared away when the next is asked for."""
+    """Yield each result; the folder of its attempt is removed when the next is requested."""
     for done in ended:
         if not done.folder.is_dir():
             raise MachineError(f"{done.folder} was deleted or moved; run it again, and leave that folder alone")

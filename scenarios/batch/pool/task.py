@@ -1,7 +1,7 @@
-"""What a pool is asked and what it answers, as plain data; and what every pool promises.
+"""Tasks and results of a pool as plain data, and the interface of every pool.
 
-Changes when a task must say something more whoever carries it out. Whoever submits one knows what its job makes; a pool
-knows no kind of job.
+Changes when every task needs another setting. The code that submits a task knows the output of its job; a pool knows no
+kind of job.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from hpn.scenarios.run.job import Job
 from hpn.testbed.errors import MachineError
 
 LOSSES = 3
-"""So many processes or workers that died under a task show that it is the task."""
+"""Number of processes or workers lost under a task after which the task counts as the cause."""
 
 GIVEN, MADE, OUTPUT, PLUGINS = "given", "made", "output.txt", "plugins"
-"""In the folder of an attempt: files that came with the task; what its job makes, and is called in; what it printed;
-folders of plug-ins."""
+"""Names in the folder of an attempt.
+
+They are: files that came with the task; results and working directory of its job; its output; folders of plug-ins.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One job to be done somewhere, in an empty folder of its own.
+    """One job to be done somewhere, in its own empty folder.
 
-    ``name`` tells it apart from all others that are submitted with it. ``cores`` that it keeps busy, 0 for a whole
-    machine, None when it may share its cores with anything. ``files``: by name, what the job finds in ../given.
-    ``timeout_s`` is wall time, None: as long as it takes. ``again``: a process that is killed by a signal says nothing
-    of the job, which is done once more.
+    ``name`` identifies it among the tasks submitted together. ``cores``: number of cores that it keeps busy, 0 for a
+    whole machine, None if it may share its cores with anything. ``files``: content of ../given by name. ``timeout_s``:
+    wall time, None for no limit. ``again``: True to run it again if its process is killed by a signal.
     """
 
     name: str
@@ -42,10 +43,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a task. ``folder`` holds what its job made, until the next answer is asked for.
+    """Result of a task. ``folder`` has the output of its job until the next result is requested.
 
     ``code`` is the exit code of the job's process, negative for a signal. With ``error`` there is no answer of the job,
-    and ``code`` is that error's: it ``hung``, or took everybody with it who carried it out.
+    and ``code`` is that of the error. Then the task ``hung``, or its processes or workers were lost.
     """
 
     task: Task
@@ -57,34 +58,34 @@ class Done:
 
 
 Begun = Callable[[Task, str], None]
-"""Told when a task begins, with the worker that has it ('': this machine); again when another one has it."""
+"""Listener called when a task begins, with its worker ('': this machine); again when another worker takes it."""
 
 
 def unheard(_task: Task, _where: str) -> None:
-    """Nobody wants to know when a task begins."""
+    """Ignore the start of a task."""
 
 
 class Pool(Protocol):
-    """Carries tasks out, several at a time; ``width`` is how many it likes to have."""
+    """Executor of tasks, several at a time."""
 
     @property
     def width(self) -> int:
-        """How many tasks run side by side."""
+        """Preferred number of concurrent tasks."""
 
     @property
     def far(self) -> bool:
-        """Whether tasks are carried out where this machine's files are not."""
+        """True if tasks run where this machine's files are not available."""
 
     def run(self, tasks: Iterable[Task], on_start: Begun = unheard) -> Iterator[Done]:
-        """Every task, once, in the order they end. Closed early, it ends what runs.
+        """Yield the result of every task, once, in the order they end. If closed early, end the running tasks.
 
-        Tasks are taken as they can be carried out, so that those that follow may depend on what became of others.
-        MachineError when nobody is left who could carry one out.
+        Tasks are taken as they can be run, so that later ones may depend on results of earlier ones. MachineError when
+        no worker is left.
         """
 
 
 def poisoned(task: Task, times: int, places: Sequence[str] = ()) -> str:
-    """Of a task that is given up: how often it was tried, and on which workers, as far as they could still tell."""
+    """Return the message for a task that is given up: the number of attempts, and the workers, as far as known."""
     where = ", ".join(dict.fromkeys(places))
     on = (
         f"lost with the worker that ran it, {times} times ({where})" if places else f"killed by a signal, {times} times"
@@ -93,6 +94,6 @@ def poisoned(task: Task, times: int, places: Sequence[str] = ()) -> str:
 
 
 def hung(task: Task, folder: Path, wall_s: float) -> Done:
-    """The answer of a task whose time ran out."""
+    """Return the result of a task whose time ran out."""
     text = f"{task.name} hung for {task.timeout_s or wall_s:.0f} s, and was ended"
     return Done(task, MachineError.exit_code, folder, wall_s, text, hung=True)

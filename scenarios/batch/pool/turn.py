@@ -1,8 +1,8 @@
-"""Whose turn it is to measure on this machine, among the workers of one user: in the order in which they came.
+"""Queue of a user's workers for measurements on this machine, first come, first served.
 
-Changes when workers share a machine in another way. Who comes draws a ticket, a file that he keeps locked: with its
-holder, however he goes, goes the ticket. He waits for the tickets before his that he cannot share the machine with; so
-neither a machine that guests always use nor a worker that is back at once keeps anybody waiting for ever.
+Changes when workers share a machine in another way. A worker draws a ticket, a file that it keeps locked, so that the
+ticket always ends with its holder. It waits for earlier tickets that it cannot share the machine with. So neither a
+machine in constant use by guests nor a worker that returns at once can starve another worker.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pathlib import Path
 _FOLDER, _DOOR = "pool.queue", "door"
 _TICKET = re.compile(r"(\d{1,18})\.(alone|shared)")
 _LOOK_S = 0.2
-"""How often to look: several files cannot be waited for at once."""
+"""Polling interval in s, as several files cannot be waited for at once."""
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def turn(below: Path, alone: bool, given_up: threading.Event) -> Iterator[None]:
-    """Wait for it until ``given_up``, and keep it. ``alone``: with nobody beside; otherwise others may share it.
+    """Wait for a turn until ``given_up``, and hold it. ``alone``: True to exclude all others.
 
-    The queue is a folder ``below`` that one, which is private.
+    The queue is a private folder inside ``below``.
     """
     folder = below / _FOLDER
     folder.mkdir(exist_ok=True)
@@ -42,10 +42,10 @@ def turn(below: Path, alone: bool, given_up: threading.Event) -> Iterator[None]:
 
 
 def _draw(folder: Path, alone: bool) -> tuple[Path, int, int]:
-    """A ticket behind all others, its number, and what keeps it locked."""
+    """Draw a ticket behind all others; return its path, its number and its locked descriptor."""
     door = os.open(folder / _DOOR, _FLAGS | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(door, fcntl.LOCK_EX)  # for as long as it takes to draw one
+        fcntl.flock(door, fcntl.LOCK_EX)  # until a ticket is drawn
         number = max((number for number, _ in _tickets(folder)), default=0) + 1
         mine = folder / f"{number}.{'alone' if alone else 'shared'}"
         held = os.open(mine, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
@@ -66,7 +66,7 @@ def _excludes(ticket: Path, alone: bool) -> bool:
 
 
 def _is_held(ticket: Path) -> bool:
-    """Whether its holder lives; one whose holder died is thrown away."""
+    """Return True if the ticket's holder is alive; a ticket without holder is removed."""
     try:
         number = os.open(ticket, _FLAGS)
     except FileNotFoundError:

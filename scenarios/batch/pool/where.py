@@ -1,4 +1,4 @@
-"""Which pool carries tasks out, by what its user asked for."""
+"""Choice of the pool by the user's options."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _LONGEST = 1 << 20
 def pool_for(
     below: Path, jobs: int | None = None, scheduler: str | None = None, on_wait: Begun = unheard
 ) -> Iterator[Pool]:
-    """The pool that was asked for: ``jobs`` (None: one per core) processes here, or the workers of a scheduler.
+    """Open the selected pool: ``jobs`` (None: one per core) processes here, or the workers of a scheduler.
 
-    Attempts are made in a folder ``below`` that one, on whose file system results shall lie, and which nobody else may
-    make runs in meanwhile. InputError for that and for both at once, MachineError when dask.distributed is not
-    installed or no scheduler with workers answers. ``on_wait``: see ``Processes``; a scheduler's workers tell nothing.
+    Attempts are made in a folder inside ``below``, on the file system of the results. No other command may make runs
+    there meanwhile. InputError for that and for both options at once. MachineError when dask.distributed is not
+    installed or no scheduler with workers answers. ``on_wait``: see ``Processes``; a scheduler's workers report
+    nothing.
     """
     with _opened(below, jobs, scheduler, on_wait) as pool, taken(below):
         yield pool
@@ -36,16 +37,16 @@ def _opened(below: Path, jobs: int | None, scheduler: str | None, on_wait: Begun
     if jobs is not None:
         raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
     try:
-        from hpn.scenarios.batch.pool.cluster import Cluster  # of an extra that few install
+        from hpn.scenarios.batch.pool.cluster import Cluster  # an extra that few install
     except ImportError:
         raise MachineError("--scheduler needs dask.distributed: pip install 'hpn[cluster]'") from None
     return Cluster(address_of(scheduler), below)
 
 
 def address_of(scheduler: str) -> str:
-    """The address itself, or the one in a scheduler file as 'dask scheduler --scheduler-file' writes it.
+    """Return the address itself, or the one in a scheduler file of 'dask scheduler --scheduler-file'.
 
-    InputError for a file that is none, and for nothing: dask would start a scheduler of its own then.
+    InputError for an invalid file, and for an empty text: dask would start its own scheduler then.
     """
     if not scheduler.strip():
         raise InputError("--scheduler takes an address such as tcp://HOST:8786, or a scheduler file")

@@ -1,8 +1,8 @@
-"""What is done on the worker of a dask scheduler. Needs dask.distributed.
+"""Code that runs on the worker of a dask scheduler. Needs dask.distributed.
 
-A worker runs the very same command as this machine would, in a folder of its own, and sends that folder home as bytes:
-so machines need no file system in common, and only who asked writes into the folder of a run. It refuses when it has
-another version of this product, and ends a task that nobody waits for any more, for instance because hpn was killed.
+A worker runs the same command as this machine would, in its own folder, and returns that folder as bytes. So machines
+need no shared file system, and only the requesting machine writes run folders. A worker refuses tasks of another
+version of hpn. It ends a task whose result is no longer needed, for instance because hpn was killed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.lab.service.registry import base_directory
 
 _running: dict[Key, Attempt] = {}
-"""On a worker: what it does for each task; a task that is not in here is not wanted any more."""
+"""Attempts of this worker by task; a task that is not in here is no longer wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What a worker sends home: as ``Ended`` and ``Done``, and the folder as ``archive`` packs one."""
+    """Result from a worker: as ``Ended`` and ``Done``, with the folder packed by ``archive``."""
 
     code: int
     hung: bool
@@ -42,18 +42,18 @@ class Packed:
 
 
 class Ends(WorkerPlugin):
-    """On every worker: ends what is done for a task that is cancelled, or whose worker closes: dask would wait."""
+    """Plug-in of every worker: end the attempt of a cancelled task or a closing worker, for which dask would wait."""
 
     name = "hpn-pool"
     idempotent = True
 
     def transition(self, key: Key, start: str, finish: str, **_: object) -> None:
-        """See ``WorkerPlugin``."""
+        """End the attempt of a released task, see ``WorkerPlugin``."""
         if finish == "released":
             _end(key)
 
     def teardown(self, worker: distributed.Worker) -> None:
-        """See ``WorkerPlugin``."""
+        """End all attempts of a closing worker, see ``WorkerPlugin``."""
         for key in list(_running):
             _end(key)
 
@@ -65,10 +65,10 @@ def _end(key: Key) -> None:
 
 
 def run_task(task: Task, plugged: Sequence[Files], topic: str, digest: str) -> Packed:
-    """Do a task with its files and plug-ins in the worker's folder: the next worker there clears away a crash's.
+    """Run a task with its files and plug-ins in the worker's folder.
 
-    ``topic`` is told that it begins. MachineError when the code here is not that of ``digest``, or what the task left
-    cannot be sent.
+    The next worker there removes leftovers of a crash. The start is reported to ``topic``. MachineError when the code
+    here does not have ``digest``, or the result cannot be sent.
     """
     worker = distributed.get_worker()
     if code_digest() != digest:
@@ -83,17 +83,17 @@ def run_task(task: Task, plugged: Sequence[Files], topic: str, digest: str) -> P
             return Packed(ended.code, ended.hung, time.monotonic() - begun, pack(Path(made) / MADE))
     finally:
         if _running.pop(key, None) is None:
-            raise distributed.Reschedule  # it was ended: how its process died is not the task's doing
+            raise distributed.Reschedule  # ended from outside: its exit says nothing about the task
 
 
 def other_version(worker: str) -> str:
-    """Of a worker that is refused."""
+    """Return the message for a refused worker."""
     return f"the worker at {worker} has no hpn or another version than this machine; install this one there"
 
 
 @contextmanager
 def _machine(task: Task, attempt: Attempt) -> Iterator[None]:
-    """Wait until no other worker of this user measures on this machine, when the task takes all of it."""
+    """Wait until no other worker of this user measures on this machine, if the task needs the whole machine."""
     if task.cores is None:
         yield
         return

@@ -1,1 +1,1 @@
-"""Suites: many drills on many engines, side by side."""
+"""Suites: many drills on many engines, run concurrently."""

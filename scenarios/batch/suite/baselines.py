@@ -1,6 +1,6 @@
-"""A suite and the baselines that gate it: read and checked before anything runs, held against what was measured.
+"""Suite and the baselines that gate it: read and checked before any run, compared with the measurements afterwards.
 
-Changes when a baseline has to fit a suite in another way. What is held, and how, is ``results.comparison.gate``.
+Changes when a baseline has to match a suite in another way. ``results.comparison.gate`` makes the comparison.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from hpn.testbed.vm.engines import named
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The baselines of a suite, by drill and engine, and the folder that they are in.
+    """Baselines of a suite, by drill and engine, and their folder.
 
-    ``suite``: its file. ``tolerance``: the share of its baseline that a figure may be worse by. ``unused``: a line for
-    each baseline of no drill in the suite, as a renamed one leaves it.
+    ``suite``: its file. ``tolerance``: share of its baseline by which a figure may be worse. ``unused``: a line for
+    each baseline without a drill in the suite, for example of a renamed drill.
     """
 
     folder: Path
@@ -43,7 +43,7 @@ class Kept:
 
 
 def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
-    """The baselines of the suite's drills. InputError, with every problem, where one does not fit what would run."""
+    """Return the baselines of the suite's drills. InputError, with every problem, where one does not match its runs."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; hpn ci run {suite.source} --save {folder} writes it")
     runs = {(run.name, run.engine): run for run in suite.runs}
@@ -64,12 +64,12 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
 
 
 def gated(groups: tuple[Repeats, ...], out: Path, kept: Kept | None) -> tuple[Repeats, ...]:
-    """Each drill with what came of its baseline, where there are any; its run folders are below ``out``."""
+    """Return each drill with the result of its baseline, if any; its run folders are below ``out``."""
     return groups if kept is None else tuple(replace(group, gate=_gate(group, out, kept)) for group in groups)
 
 
 def save(groups: Iterable[Repeats], out: Path) -> Iterator[tuple[str, str]]:
-    """Name and text of the baseline of each drill that passes; '' for the text of one that is not to be kept."""
+    """Yield name and text of each passing drill's baseline; the text is '' if there is nothing to store."""
     for group in groups:
         name = file_of(Path(), *group.key).name
         passes = group.own_exit_code == Outcome.PASS.exit_code
@@ -77,7 +77,7 @@ def save(groups: Iterable[Repeats], out: Path) -> Iterator[tuple[str, str]]:
 
 
 def _checked(path: Path, run: Run, suite: str) -> Baseline:
-    """The baseline in a file. InputError, naming the key that differs, where it is of something else than the run."""
+    """Return the baseline in a file. InputError, with the differing key, if it is for something other than the run."""
     kept, spec = read(path), named(run.engine)
     asked = run.drill.slowed(spec.engine().slowness) if spec.start is not None else run.drill
     fabric = build(asked.topology)
@@ -86,7 +86,7 @@ def _checked(path: Path, run: Run, suite: str) -> Baseline:
     setting = {Across.ENGINE: engine if engine.partition("/")[0] == run.engine else run.engine}
     digests = {what: identity.digests[what] for what in kept.digests if what in identity.digests}
     setting |= {what: kept.setting.get(what, "") for what in digests}
-    if Across.SETTINGS in digests:  # what marks at switches only a run can tell
+    if Across.SETTINGS in digests:  # only a run knows the marker at switches
         digests[Across.SETTINGS] += "".join(kept.digests[Across.SETTINGS].partition(" ")[1:])
     try:
         check_same(kept, setting, digests, identity.told, however_run=True)
@@ -98,9 +98,9 @@ def _checked(path: Path, run: Run, suite: str) -> Baseline:
 
 
 def _check_parts(kept: Baseline, spec: FabricSpec) -> None:
-    """InputError where the topology names a LAG datapath or a marker that the baseline's runs did not have.
+    """Raise InputError if the topology names another LAG datapath or marker than that of the baseline's runs.
 
-    What ``auto`` comes to, only a run can tell.
+    Only a run knows the choice of ``auto``.
     """
     engine, settings = kept.setting.get(Across.ENGINE, ""), kept.digests.get(Across.SETTINGS, "")
     datapath, marker = engine.rpartition("/")[2], settings.partition(" ")[2]

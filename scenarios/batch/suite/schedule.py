@@ -1,6 +1,6 @@
-"""Makes the runs of a suite in a pool, and goes on after failures.
+"""Run a suite in a pool, and continue after failures.
 
-Changes when a suite tells its runs something more. Where they run, and how many side by side, is the pool's.
+Changes when a suite passes more to its runs. The pool decides where they run, and how many at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def run_suite(
 ) -> Iterator[CiRun]:
     """Make every run, each in OUT/DRILL.ENGINE.N, and yield it when it has ended.
 
-    ``on_start`` is told the worker too, '' for this machine. An iterator that is closed early ends those that run.
+    ``on_start`` also gets the worker, '' for this machine. If the iterator is closed early, it ends the running ones.
     """
     runs = {run.title: run for run in suite.runs}
     for made in run_all(pool, wanted_of(suite, out), lambda title, where: on_start(runs[title], where)):
@@ -38,12 +38,12 @@ def run_suite(
 
 
 def wanted_of(suite: Suite, out: Path) -> dict[str, Wanted]:
-    """What a pool is asked for: every run, under its title."""
+    """Return every run under its title, as a request to a pool."""
     return {run.title: _wanted(run, out, suite.topology) for run in suite.runs}
 
 
 def in_order(suite: Suite, runs: Iterable[CiRun]) -> list[CiRun]:
-    """The runs made so far in the order of the suite, whichever ended first: so that reports do not depend on it."""
+    """Return the runs made so far in the order of the suite, so that reports do not depend on the order of ends."""
     place = {run.title: at for at, run in enumerate(suite.runs)}
     return sorted(runs, key=lambda run: place[run.title])
 
@@ -70,15 +70,15 @@ def _words(spec: EngineSpec) -> tuple[str, ...]:
 
 
 def _options(wanted: Run, folder: Path) -> tuple[str, ...]:
-    """So a user makes this run again."""
+    """Return the options by which a user can repeat this run."""
     options = ("--tries", str(wanted.tries), "--phase", str(wanted.repeat))
     return (wanted.drill.source, "--out", str(folder), *options)
 
 
 def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats], unused: Sequence[str] = ()) -> None:
-    """OUT/junit.xml, OUT/summary.md, OUT/suite.json and, of drills with repeats, OUT/repeats.json.
+    """Write OUT/junit.xml, OUT/summary.md, OUT/suite.json and, for drills with repeats, OUT/repeats.json.
 
-    ``unused``: a line for each baseline that is of no drill.
+    ``unused``: a line for each baseline without a drill.
     """
     out.mkdir(parents=True, exist_ok=True)
     write_suite(out, suite.name, groups, unused)
@@ -88,6 +88,6 @@ def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats], unused: Se
 
 
 def write_refusal(out: Path, name: str, error: InputError, of: Refusal) -> None:
-    """OUT/junit.xml and OUT/summary.md of a suite that is not run."""
+    """Write OUT/junit.xml and OUT/summary.md of a suite that is not run."""
     replace_text(out / JUNIT, refused_junit(name, error.problems, of))
     replace_text(out / SUMMARY, refused_summary(name, error.problems, of))

@@ -1,8 +1,7 @@
-"""From a suite file to the runs it asks for: drills x engines x repeats, all mistakes at once.
+"""Suite file and its runs: drills x engines x repeats, with all mistakes at once.
 
-Pure, but that it asks which clients this machine has: of all drills those whose client is not here are left out.
-
-Changes when a suite file takes another key. How runs are made is ``scenarios.batch.suite.schedule``.
+Pure, except that it checks which clients this machine has: 'all' leaves out drills whose client is not installed.
+Changes when a suite file gets another key. ``scenarios.batch.suite.schedule`` makes the runs.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from hpn.testbed.vm.engines import HOST
 MOST_RUNS, MOST_REPEATS = 10_000, 1000
 _IN_TOPOLOGY = re.compile(r": topology: (\S.*:\d+: .*)")
 EVERY = "all"
-"""In place of drills: every one that comes with hpn."""
+"""Word that selects every drill that comes with hpn."""
 
 
 class BlockSection(Strict):
@@ -67,42 +66,42 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The drill's."""
+        """Name of the drill."""
         return self.drill.name
 
     @property
     def title(self) -> str:
-        """'link-down on qemu' or 'link-down on qemu #2'; unique in a suite."""
+        """Title: 'link-down on qemu' or 'link-down on qemu #2'; unique in a suite."""
         return f"{self.name} on {self.engine}" + (f" #{self.repeat}" if self.repeats > 1 else "")
 
     @property
     def folder(self) -> str:
-        """The same as a folder name: 'link-down.qemu.2'."""
+        """Folder name: 'link-down.qemu.2'."""
         return f"{self.name}.{self.engine}" + (f".{self.repeat}" if self.repeats > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One suite file, checked; ``source`` is its name, for a command line."""
+    """Checked suite file; ``source`` is its name, for a command line."""
 
     name: str
     summary: str
     parallel: int | None
     runs: tuple[Run, ...]
-    left_out: tuple[str, ...] = ()  # of 'all', what this machine or the topology cannot run, and why
-    topology: str = ""  # a preset or file that every drill is put on; '': each has its own
+    left_out: tuple[str, ...] = ()  # drills of 'all' that this machine or the topology cannot run, with the reason
+    topology: str = ""  # preset or file that replaces the topology of every drill, or ''
     source: str = "SUITE"
 
 
 def load_suite(path: str | Path, engines: Iterable[str], topology: str = "") -> Suite:
-    """The suite in that file; it may name these ``engines``. InputError with every mistake, those of its drills too."""
+    """Return the suite in that file; it may name these ``engines``. InputError with every mistake, also in drills."""
     document = read(path)
     kinds.expect(document, "suite")
     return suite_from(document, Path(path).parent, tuple(engines), topology)
 
 
 def suite_from(document: Document, base: Path, engines: tuple[str, ...], topology: str = "") -> Suite:
-    """The suite in a document; drill files it names are looked for below ``base``."""
+    """Return the suite in a document; drill files that it names are relative to ``base``."""
     elsewhere = load_topology(topology) if topology else None
     mistakes = Mistakes(document)
     top = mistakes.check(SuiteFile, document.data)
@@ -122,7 +121,7 @@ def suite_from(document: Document, base: Path, engines: tuple[str, ...], topolog
 
 
 def _once(error: InputError) -> InputError:
-    """The same, a mistake in a topology file only at the first drill that names it."""
+    """Return the error with each mistake in a topology file only at the first drill that names it."""
     told: set[str] = set()
     left: list[str] = []
     for problem in error.problems:
@@ -134,7 +133,7 @@ def _once(error: InputError) -> InputError:
 
 
 def _blocks(top: SuiteFile | None, document: Document) -> Iterator[tuple[int, BlockSection]]:
-    """Every block with its place; of a file with mistakes, which are noted, what can be read of its blocks."""
+    """Yield every block with its place; of a file with mistakes, which are noted, the readable parts of its blocks."""
     if top is not None:
         yield from enumerate(top.runs)
         return
@@ -145,18 +144,18 @@ def _blocks(top: SuiteFile | None, document: Document) -> Iterator[tuple[int, Bl
 
 
 def _readable(block: Mapping[str, Plain]) -> BlockSection:
-    """A block without its keys that are wrong: its drills and engines have mistakes of their own."""
+    """Return a block without its invalid keys, so that mistakes in its drills and engines are also reported."""
     try:
         return BlockSection.model_validate(block, strict=True)
     except ValidationError as error:
         wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
     right = {key: value for key, value in block.items() if key not in wrong}
-    enough = BlockSection(drills=[EVERY], repeats=MOST_REPEATS)  # 'repeat: 5' is no reason to tell that 1 is too few
+    enough = BlockSection(drills=[EVERY], repeats=MOST_REPEATS)  # 'repeat: 5' must not cause '1 is too few'
     return enough.model_copy(update={"drills": [], **right})
 
 
 def _library(top: SuiteFile | None, elsewhere: FabricSpec | None) -> Library:
-    """All drills, where a block asks for them."""
+    """Return all drills of the library if a block selects them."""
     asked = top is not None and any(EVERY in block.drills for block in top.runs)
     return library(elsewhere) if asked else Library((), ())
 
@@ -190,7 +189,7 @@ def _block(
 
 
 def _drill(mistakes: Mistakes, where: Where, name: str, base: Path, elsewhere: FabricSpec | None) -> Drill | None:
-    """That drill; None when that notes mistakes."""
+    """Return that drill, or None after noting its mistakes."""
     try:
         return catalogue.load(str(base / catalogue.find(name)), elsewhere)
     except InputError as error:
@@ -199,7 +198,7 @@ def _drill(mistakes: Mistakes, where: Where, name: str, base: Path, elsewhere: F
 
 
 def _unique(mistakes: Mistakes, runs: Iterable[Run]) -> None:
-    """Two blocks must not ask for the same, or their repeats could not be told apart."""
+    """Check that no two blocks select the same run, as their repeats could not be told apart."""
     for folder, count in Counter((run.name, run.engine, run.repeat) for run in runs).items():
         if count > 1 and folder[2] == 1:
             mistakes.add(

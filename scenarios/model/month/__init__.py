@@ -1,1 +1,1 @@
-"""``hpn month``: what a month of failures costs a job that fills pods. Modelled at flow level, not measured."""
+"""Cost of a month of failures for a job that fills pods (``hpn month``). Modelled at flow level, not measured."""

@@ -1,4 +1,4 @@
-"""What the month assumes: each number by name, with its unit and where it is from. A user may set any of them."""
+"""Assumptions of the month: each number by name, with its unit and source. A user may set any of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OURS = "assumed"
 
 
 def _value(default: float, unit: str, source: str, *, least: float = 0.0, most: float = math.inf) -> float:
-    """A field with what is known of it."""
+    """Return a dataclass field with its unit, source and limits."""
     known = {"unit": unit, "source": source, "least": least, "most": most}
     found: float = field(default=default, metadata=known)
     return found
@@ -23,7 +23,7 @@ def _value(default: float, unit: str, source: str, *, least: float = 0.0, most: 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Every number that the month takes; a source 'assumed' is nobody's measurement."""
+    """Input numbers of the month; the source 'assumed' means that no measurement exists."""
 
     links_a_month: float = _value(0.00057, "of NIC-ToR links", f"{_PAPER}, section 2", most=1)
     tors_a_month: float = _value(0.00051, "of ToRs", f"{_PAPER}, section 2", most=1)
@@ -60,13 +60,13 @@ class Assumptions:
     spare_hosts: float = _value(8, "spare hosts a segment", f"{_PAPER}, section 6", most=1e6)
 
     def __post_init__(self) -> None:
-        """InputError when the sums do not fit into the iteration."""
+        """Raise InputError when the sums do not fit into the iteration."""
         if self.sums_s >= self.iteration_s:
             raise InputError(f"sums_s {self.sums_s:g} is not less than iteration_s {self.iteration_s:g}; lower it")
 
     @property
     def dies_after_s(self) -> float:
-        """A queue pair without an answer for so long is dead, and the job with it."""
+        """Time in s without an answer after which a queue pair, and the job with it, fails."""
         return self.retry_s * self.retries
 
 
@@ -82,7 +82,7 @@ class Line:
 
 
 def told(given: Assumptions) -> list[Line]:
-    """All of them, in order."""
+    """Return all assumptions, in order."""
     default = Assumptions()
     return [
         Line(
@@ -97,7 +97,7 @@ def told(given: Assumptions) -> list[Line]:
 
 
 def with_set(words: Iterable[str]) -> Assumptions:
-    """The assumptions with these NAME=VALUE changed. InputError, all mistakes at once, for other words."""
+    """Return the assumptions with these NAME=VALUE changed. InputError, with all mistakes at once, for other words."""
     known = {each.name: each.metadata for each in fields(Assumptions)}
     problems, values = [], dict[str, float]()
     for word in words:

@@ -1,4 +1,4 @@
-"""What fails in a month: drawn by seed from the rates assumed. Pure; imports numpy."""
+"""Failures of a month, drawn by seed from the assumed rates. Pure; imports numpy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MONTH_H = 30 * 24.0
 
 
 class Kind(StrEnum):
-    """What fails until it is repaired."""
+    """Part that fails until it is repaired."""
 
     LINK = "link"
     TOR = "tor"
@@ -24,7 +24,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """``number``: ``nic * tors + port`` of a link, ``set * tors + k`` of a ToR."""
+    """Failure of one part.
+
+    ``number``: ``nic * tors + port`` of a link, ``set * tors + k`` of a ToR.
+    """
 
     at_h: float
     until_h: float
@@ -34,7 +37,7 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class Flaps:
-    """Links that lose carrier for a moment: when, for how long, and at which part (0 to 1) of an iteration."""
+    """Flaps, links that lose carrier for a moment: time, duration, and position (0 to 1) in an iteration."""
 
     at_h: Floats
     dark_s: Floats
@@ -43,18 +46,18 @@ class Flaps:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The failures of one month, by time, and a draw for what a crash loses."""
+    """Failures of one month in order of time, and a random number per crash for the work that it loses."""
 
     failures: tuple[Failure, ...]
     flaps: Flaps
-    rollbacks: Floats  # of a checkpoint interval, 0 to 1, crash by crash
+    rollbacks: Floats  # share of a checkpoint interval, 0 to 1, crash by crash
 
 
 def draw(pods: Pods, gpus: int, given: Assumptions, seed: int, month: int) -> Drawn:
-    """What fails among the links of ``gpus`` of the GPUs, and the ToRs.
+    """Draw the failures of the links of the first ``gpus`` GPUs, and of the ToRs.
 
-    Links and ToRs fail as a Poisson process, the same for each architecture as far as it has the part: a NIC of one
-    port has half the links.
+    Links and ToRs fail as a Poisson process. The rates are the same for each architecture that has the part: a NIC with
+    one port has half the links.
     """
     rng = np.random.default_rng([seed, month])
     links, tors = gpus * pods.tors, pods.sets * pods.tors
@@ -76,7 +79,10 @@ def draw(pods: Pods, gpus: int, given: Assumptions, seed: int, month: int) -> Dr
 
 
 def expected_flaps(pods: Pods, gpus: int, given: Assumptions) -> float:
-    """Flaps in a month on these GPUs' links, if all NICs of the fleet have two ports and their links are alike."""
+    """Return the expected flaps in a month on these GPUs' links.
+
+    All NICs of the fleet are assumed to have two ports and similar links.
+    """
     return given.flaps_a_day * MONTH_H / 24 * (gpus * pods.tors) / (given.fleet_gpus * 2)
 
 
@@ -87,7 +93,10 @@ def _flaps(rng: np.random.Generator, pods: Pods, gpus: int, given: Assumptions) 
 
 
 def _numbered(pods: Pods, gpus: int, numbers: Numbers) -> Numbers:
-    """Numbers of links among all, from those among the links of the job, which has the first hosts of each rail."""
+    """Return the global numbers of links, from their numbers among the job's links.
+
+    The job has the first hosts of each rail.
+    """
     hosts = gpus // pods.rails
     nic = numbers // pods.tors
     return (nic // hosts * pods.nics_of_a_rail + nic % hosts) * pods.tors + numbers % pods.tors

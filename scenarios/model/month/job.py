@@ -1,4 +1,4 @@
-"""A synchronous job on pods: how long an iteration takes in a state of the network, and what a flap costs. Pure."""
+"""Synchronous job on pods: duration of an iteration by network state, and cost of a flap. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hpn.traffic.fluid.solve import Floats
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Rings over the first hosts of the pods, one a rail; ``well`` is what their queue pairs get when all is well."""
+    """Rings over the first hosts of the pods, one per rail; ``well`` has their queue pairs' rates without faults."""
 
     well: Paced
     gpus: int
@@ -32,7 +32,7 @@ class Job:
     def on(
         cls, pods: Pods, gpus: int, queue_pairs: int, seed: int, given: Assumptions, *, path_control: bool = True
     ) -> Job:
-        """A job of ``gpus``, whole hosts; the hosts choose source ports evenly, as HPN's do."""
+        """Return a job of ``gpus``, whole hosts; the hosts choose source ports evenly, as HPN's do."""
         hosts = np.arange(gpus // pods.rails, dtype=np.int64)
         return cls(
             healthy(pods, drawn(pods, ring(pods, hosts), queue_pairs, seed, "even")), gpus, given, path_control, hosts
@@ -40,31 +40,31 @@ class Job:
 
     @property
     def pods(self) -> Pods:
-        """Where it is."""
+        """Pods of the job."""
         return self.well.pods
 
     @property
     def has_another_way(self) -> bool:
-        """Whether a NIC that lost one link is reached by its other."""
+        """True if a NIC that lost one link is reachable through its other link."""
         return self.pods.tors > 1 and (self.pods.planes == 1 or self.path_control)
 
     @cached_property
     def sums_s(self) -> float:
-        """Of a healthy iteration, what its sums take: those at full rate, for as long as the slowest flow is slower."""
+        """Time of the sums in a healthy iteration: the time at full rate, scaled by the slowest flow."""
         return self.given.sums_s * self.pods.port_bps * self.pods.tors / self.well.slowest_bps
 
     @cached_property
     def iteration_s(self) -> float:
-        """A healthy iteration on this network."""
+        """Duration of a healthy iteration on this network."""
         return self.given.iteration_s - self.given.sums_s + self.sums_s
 
     def stretch(self, broken: Iterable[Failure]) -> float:
-        """How many times as long an iteration takes; infinite where a queue pair has no way left."""
+        """Return the factor by which an iteration is longer; infinite if a queue pair has no path left."""
         return self._stretch(frozenset((failure.kind, failure.number) for failure in broken))
 
     @cached_property
     def _stretch(self) -> Callable[[frozenset[tuple[Kind, int]]], float]:
-        """Each state is solved once: a failure alone is asked about when it comes, and again until the next one."""
+        """Cached solver of states: the same state is needed when a failure comes and again until the next one."""
         return lru_cache(maxsize=8)(self._solved)
 
     def _solved(self, broken: frozenset[tuple[Kind, int]]) -> float:
@@ -75,7 +75,7 @@ class Job:
 
     @cached_property
     def stretch_of_a_cut(self) -> float:
-        """The same with one link cut, over a few of them; 1 where nothing is left to go on with."""
+        """Mean factor with one link cut, over a few links; 1 if the job cannot continue."""
         some = self.hosts[np.linspace(0, len(self.hosts) - 1, 3).astype(int)]  # their NICs of rail 0
         links = some * self.pods.tors
         found = [self.stretch([Failure(0.0, 0.0, Kind.LINK, int(link))]) for link in links]
@@ -83,15 +83,15 @@ class Job:
 
     @property
     def failover_s(self) -> float:
-        """How long nothing arrives at a NIC that has another way."""
+        """Time in s without arrivals at a NIC that has another path."""
         return (self.given.path_control_ms if self.pods.planes > 1 else self.given.second_tor_ms) / 1000
 
     def stalls(self, flaps: Flaps) -> tuple[Floats, Floats]:
-        """When each flap halts the job, in hours, and for how long, in seconds (infinite: it dies; 0: not seen).
+        """Return when each flap halts the job, in hours, and for how long, in s (infinite: it fails; 0: no effect).
 
-        Only sums see the network. A flap that meets none is seen by the next, if it is not over by then. With another
-        way the job goes on over that; without one a queue pair goes on when its retry timer runs out for the first
-        time after the link is back in use, and is dead after the last retry.
+        Only sums use the network. A flap outside of them affects the next one, if it lasts until then. With another
+        path the job continues over that. Without one a queue pair continues at its first retry after the link is back
+        in use, and fails after the last retry.
         """
         into = flaps.phase * self.iteration_s
         wait = np.where(into < self.sums_s, 0.0, self.iteration_s - into)

@@ -1,4 +1,4 @@
-"""A job through a month of failures: hours that it stood, went slower, lost to a crash. Pure; imports numpy."""
+"""Job in a month of failures: hours of stalls and slow-down, and hours lost to crashes. Pure; imports numpy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KILL = "kill"
 
 @dataclass
 class Lost:
-    """Hours of a month that the whole job lost, by reason, and how often it crashed."""
+    """Hours of a month that the whole job lost, by reason, and the number of crashes."""
 
     slower_h: float = 0.0
     stalled_h: float = 0.0
@@ -26,13 +26,13 @@ class Lost:
 
     @property
     def total_h(self) -> float:
-        """All of it."""
+        """Total of all hours."""
         return self.slower_h + self.stalled_h + self.rolled_back_h + self.down_h
 
 
 @dataclass(frozen=True, eq=False)
 class _Union:
-    """Stretches of time, those that overlap as one."""
+    """Intervals of time; overlapping ones are merged."""
 
     edges_h: Floats
     so_far_h: Floats
@@ -48,7 +48,7 @@ class _Union:
         return cls(edges, np.column_stack([done - (ends - begins), done]).ravel())
 
     def between(self, from_h: float, to_h: float) -> float:
-        """How much of that time they take."""
+        """Return how much of a span the intervals cover."""
         if not len(self.edges_h):
             return 0.0
         first, last = np.interp([from_h, to_h], self.edges_h, self.so_far_h, left=0.0)
@@ -57,7 +57,7 @@ class _Union:
 
 @dataclass
 class _Life:
-    """The state of a job that goes through a month; ``down_until_h`` is when it computes again."""
+    """State of a job during a month; ``down_until_h`` is when it computes again."""
 
     job: Job
     drawn: Drawn
@@ -70,7 +70,7 @@ class _Life:
     up_since_h: float = 0.0
 
     def change(self, at_h: float, what: Failure | str) -> None:
-        """A failure begins or ends, or a flap kills a queue pair."""
+        """Apply the start or end of a failure, or a flap that kills a queue pair."""
         if isinstance(what, str):
             if self.is_up(at_h):
                 self.crash(at_h)
@@ -82,11 +82,11 @@ class _Life:
                 self.lost.stalled_h += self.job.failover_s / 3600
 
     def is_up(self, at_h: float) -> bool:
-        """Whether it computes."""
+        """Return True if the job computes."""
         return at_h >= self.down_until_h
 
     def crash(self, at_h: float) -> None:
-        """It has died: what it did since the checkpoint is lost, and time until it computes again."""
+        """Record a crash: work since the checkpoint is lost, and the time until the job computes again."""
         given = self.job.given
         lot = self.drawn.rollbacks[self.lost.crashes % len(self.drawn.rollbacks)]
         self.lost.rolled_back_h += min(float(lot) * given.checkpoint_h, at_h - self.up_since_h)
@@ -94,14 +94,14 @@ class _Life:
         self.down_until_h = at_h + given.dies_after_s / 3600 + given.restart_min / 60
 
     def pass_time(self, from_h: float, to_h: float) -> None:
-        """Nothing changes in between."""
+        """Account for a span without changes."""
         stretch = self.job.stretch(self.active) if self.active else 1.0
         if math.isinf(stretch):
             if self.is_up(from_h):
                 self.crash(from_h)
             self._replace()
             stretch = self.job.stretch(self.active) if self.active else 1.0
-        if math.isinf(stretch):  # there are not spares enough: it waits for the repair
+        if math.isinf(stretch):  # not enough spares: it waits for the repair
             self.lost.down_h += to_h - from_h
             self.down_until_h = max(self.down_until_h, to_h + self.job.given.restart_min / 60)
             return
@@ -116,7 +116,7 @@ class _Life:
         self.lost.slower_h += (rest - stalled) * (1 - 1 / stretch) + min(dark, rest - stalled)
 
     def _replace(self) -> None:
-        """Put spare hosts in the place of those that a link's failure cut off, as far as their segment has any."""
+        """Replace hosts that a link failure cut off by spare hosts, as far as their segment has any."""
         pods = self.job.pods
         for failure in [each for each in self.active if each.kind is Kind.LINK]:
             segment = failure.number // pods.tors // pods.hosts % (pods.pods * pods.segments)
@@ -126,7 +126,7 @@ class _Life:
 
 
 def lived(job: Job, drawn: Drawn) -> Lost:
-    """What the month takes from the job. Each month begins with all spare hosts in their places."""
+    """Return the losses of the job in a month. Each month begins with all spare hosts available."""
     at_h, stall_s = job.stalls(drawn.flaps)
     deadly = np.isinf(stall_s)
     life = _Life(

@@ -1,4 +1,4 @@
-"""What a pod's ToRs carry before, while and after one crashes; an iteration's time by the size of a job. Pure."""
+"""Loads of a pod's ToRs before, during and after a ToR crash, and iteration time by job size. Pure."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _TIERS = (("NIC ports, down", 1), ("NIC ports, up", 0), ("uplinks, up", 2), ("up
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A ToR of the first pod, by its place."""
+    """Crashing ToR of the first pod, by its place."""
 
     segment: int
     rail: int
     index: int
 
     def number(self, pods: Pods) -> int:
-        """Among all ToRs."""
+        """Return its number among all ToRs."""
         return (self.rail * pods.pods * pods.segments + self.segment) * pods.tors + self.index
 
 
 LOAD = 0.45
-"""Of each NIC, so that one port can carry it alone: what moves can be seen."""
+"""Load of each NIC, so that one port alone can carry it and moved traffic is visible."""
 CRASH = Crash(segment=7, rail=2, index=0)
 
 
 def load_map_of(asked: Asked) -> str:
-    """What the panels show, as a title."""
+    """Return the title of the panels."""
     where = f"p0.s{CRASH.segment}.t{CRASH.rail}.{CRASH.index}"
     return (
         f"MODELLED: {asked.networks[0]}, a permutation on each rail at {LOAD:.0%} of each NIC, as ToR {where} crashes"
@@ -46,7 +46,7 @@ def load_map_of(asked: Asked) -> str:
 
 
 def load_panels(asked: Asked, available_bytes: float, crash: Crash = CRASH) -> list[Panel]:
-    """A permutation on each rail of the first network, healthy, in the moment of the crash, and once all has moved."""
+    """Return the panels of a permutation on each rail of the first network: healthy, at the crash, after all moves."""
     network = asked.networks[0]
     pods = Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(network)}))
     check_memory(pods, pods.gpus * asked.queue_pairs, 0, available_bytes)
@@ -64,7 +64,7 @@ def load_panels(asked: Asked, available_bytes: float, crash: Crash = CRASH) -> l
 
 
 def job_courses(asked: Asked, available_bytes: float) -> list[Course]:
-    """Seconds of an iteration by GPUs of the job, its hosts drawn by lot: when all is well, and with one link cut."""
+    """Return the iteration time in s by job size with random hosts, without faults and with one link cut."""
     found = []
     for network in asked.networks:
         pods = Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(network)}))
@@ -78,7 +78,7 @@ def job_courses(asked: Asked, available_bytes: float) -> list[Course]:
 
 
 def _sizes(pods: Pods) -> list[int]:
-    """Halved from all of the pods, down to 16 hosts and more."""
+    """Return the job sizes: all of the pods, halved down to 16 hosts."""
     sizes = [pods.gpus]
     while sizes[-1] // 2 >= 16 * pods.rails:
         sizes.append(sizes[-1] // 2 // pods.rails * pods.rails)
@@ -104,7 +104,10 @@ def _panel(title: str, paced: Paced, dead: Flags) -> Panel:
 
 
 def _by_tor(pods: Pods, share: Floats, dead: Flags, block: int) -> list[list[float | None]]:
-    """Mean share of the links of each ToR, rows by port and rail, columns by segment; None where all are dead."""
+    """Return the mean load of each ToR's links; None if all are down.
+
+    Rows are by port and rail, columns by segment.
+    """
     part = slice(pods.blocks[block], pods.blocks[block + 1])
     if block < 2:
         shape: tuple[int, ...] = (pods.rails, pods.pods * pods.segments, pods.hosts, pods.tors)

@@ -1,4 +1,4 @@
-"""Months of failures on pods of several architectures: the same job, the same rates, what each loses. Pure."""
+"""Months of failures on pods of several architectures: same job, same rates, losses of each. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hpn.traffic.fluid.pods import Pods
 
 NO_PATH_CONTROL = "hpn-no-path-control"
 NETWORKS = ("hpn", NO_PATH_CONTROL, "dual-tor-clos", "stacked-dual-tor", "single-tor")
-"""What a month can be spent on: architectures, and HPN without path control."""
+"""Networks of a month: architectures, and HPN without path control."""
 PAPER_POD = FabricSpec(segments=15, hosts=128, rails=8, aggs=60)
 ASSUMED = Assumptions()
 _ITSELF_BYTES = 100 * 2**20
@@ -26,7 +26,7 @@ _BYTES_A_FLAP = 8 * 20
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be reckoned; ``gpus`` None: all of the pods. The default is the paper's pod."""
+    """Request for a month; ``gpus`` None: all of the pods. The default is the paper's pod."""
 
     networks: Sequence[str] = NETWORKS
     spec: FabricSpec = PAPER_POD
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A figure over the months: mean, least and most."""
+    """Figure over the months: mean, least and most."""
 
     mean: float
     least: float
@@ -48,21 +48,21 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a month takes from the job on one network, all *modelled*, in GPU hours of full speed.
+    """Losses of the job in a month on one network, all *modelled*, in GPU hours at full speed.
 
-    Full speed is every iteration as with all sums at the NICs' whole rate: what hashes cost when all is well is told
-    apart from what failures cost.
+    At full speed every iteration has all sums at the NICs' total rate. Losses by hash collisions without faults are
+    reported separately from losses by failures.
     """
 
     network: str
     gpus: int
-    iteration_s: float  # when all is well
-    one_link_cut: float  # how many times as long an iteration takes then; infinite where the job cannot go on
-    flaps: float  # in a month, expected
+    iteration_s: float  # without faults
+    one_link_cut: float  # factor on the iteration time; infinite if the job cannot continue
+    flaps: float  # expected number in a month
     crashes: Spread
     lost_gpu_hours: Spread
     lost_share: float  # of the month, mean
-    lost_samples: float  # to failures: what those GPU hours would have trained on, mean
+    lost_samples: float  # by failures: the samples of those GPU hours, mean
     hashes_gpu_hours: float
     slower_gpu_hours: float
     stalled_gpu_hours: float
@@ -72,7 +72,7 @@ class Outcome:
 
 
 def reckon(asked: Asked, available_bytes: float, tell: Callable[[str], None]) -> Iterator[Outcome]:
-    """One outcome for each network. InputError for sizes that make no job; MachineError where memory does not do."""
+    """Yield one outcome for each network. InputError for sizes that make no job; MachineError for too little memory."""
     sizes = [Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(name)})) for name in asked.networks]
     gpus = [_gpus(asked, pods) for pods in sizes]
     for pods, count in zip(sizes, gpus, strict=True):
@@ -83,7 +83,7 @@ def reckon(asked: Asked, available_bytes: float, tell: Callable[[str], None]) ->
 
 
 def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -> None:
-    """MachineError, before anything is made, when it would not fit."""
+    """Raise MachineError, before any allocation, when the model would not fit in memory."""
     needed = _ITSELF_BYTES + pods.memory_bytes(flows) + flaps * _BYTES_A_FLAP
     if needed > available_bytes:
         raise MachineError(
@@ -120,7 +120,7 @@ def _outcome(name: str, asked: Asked, pods: Pods, gpus: int) -> Outcome:
 
 
 def architecture_of(name: str) -> str:
-    """The architecture that a network is built as. InputError for what a month cannot be spent on."""
+    """Return the architecture of a network. InputError for an unknown one."""
     if name not in NETWORKS:
         raise InputError(f"a month cannot be spent on {name[:60]!r}; it can on {', '.join(NETWORKS)}")
     return "hpn" if name == NO_PATH_CONTROL else name

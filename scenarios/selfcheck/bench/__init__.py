@@ -1,1 +1,1 @@
-"""``hpn bench``: the figures this project claims, measured here and now, beside stock Mininet where it is installed."""
+"""Bench (``hpn bench``): the figures this project claims, measured now, alongside stock Mininet if installed."""

@@ -1,4 +1,4 @@
-"""The memory that judging a run takes: records of constant-rate streams are made, not sent. Imports numpy."""
+"""Memory of a run's analysis: records of constant-rate streams are generated, not sent. Imports numpy."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from hpn.traffic.streams.recordfile import RecordFile
 from hpn.traffic.streams.records import RECEIVED, SENT
 
 _FLOWS, _RATE_PPS, _SECONDS = 64, 1000.0, 24
-_PACKETS = 6_000_000  # of the run that the figure is for
+_PACKETS = 6_000_000  # in the run that the figure is for
 _GOAL_MB = 500
 _S, _MS = 10**9, 10**6
 _DARK_NS = (10 * _S, 10 * _S + 50 * _MS)
-"""When the first flow's packets are lost."""
+"""Interval in which the first flow's packets are lost."""
 
 
 def figures(found: Measured) -> Iterator[Figure]:
-    """The line of ``judged``: what came on top grows with the packets."""
+    """Yield the figure of ``judged``; the extra memory grows with the number of packets."""
     each = (found["peak_bytes"] - found["before_bytes"]) / found["packets"]
     megabytes = (found["before_bytes"] + each * _PACKETS) / 1e6
     note = f"{found['before_bytes'] / 1e6:.0f} MB and {each:.0f} B a packet, by {found['packets'] / 1e6:.1f} M of them"
@@ -42,7 +42,10 @@ def figures(found: Measured) -> Iterator[Figure]:
 
 
 def judged() -> Measured:
-    """Largest resident size of this process before and after analysis, bytes; wants a process of its own."""
+    """Return the peak resident size of this process before and after analysis in bytes.
+
+    Run it in a separate process.
+    """
     fabric = build(load("link-down").topology)
     flows = _flows(fabric)
     hit = hit_links(fabric, [fabric.nic_by_name[flows[0].src_nic].links[0].name])
@@ -68,7 +71,7 @@ def _flows(fabric: Fabric) -> Sequence[FlowSpec]:
 
 
 def _write(flows: Sequence[FlowSpec], sent: Path, received: Path) -> None:
-    """As a worker does: a burst of one packet of every flow each period, and what arrives of them."""
+    """Write records as a worker does: each period a burst of one packet of every flow, and the arrivals."""
     bursts, packets = RecordFile(sent, SENT), RecordFile(received, RECEIVED)
     for seq in range(int(_SECONDS * _RATE_PPS)):
         left, came = _period(flows, seq)

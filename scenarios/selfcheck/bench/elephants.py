@@ -1,4 +1,4 @@
-"""2 Gbit/s through a lab: paced real packets from one host to another, loss counted from the records."""
+"""Traffic of 2 Gbit/s through a lab: paced real packets from one host to another, loss counted from the records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Measured = dict[str, float]
 
 
 async def carried(seconds: float) -> Measured:
-    """Wire rate in Gbit/s, packets sent and lost, largest pause of a sender in ms; one direction only."""
+    """Return wire rate in Gbit/s, packets sent and lost, longest pause of a sender in ms; one direction only."""
     fabric = build(spec())
     lab = Lab.start(fabric, lambda _event: None)
     await lab.converged()
@@ -49,5 +49,5 @@ async def carried(seconds: float) -> Measured:
 
 
 def spec() -> FabricSpec:
-    """Two hosts in two segments, one Agg per plane, 2 x 2 Gbit/s per NIC."""
+    """Return a fabric with two hosts in two segments, one Agg per plane, 2 x 2 Gbit/s per NIC."""
     return FabricSpec(name="elephants", segments=2, hosts=1, rails=1, aggs=1, scale=100)

@@ -1,4 +1,4 @@
-"""The figures of the bench, each measured in a sandbox of its own and held against its target."""
+"""Figures of the bench, each measured in its own sandbox and compared with its target."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BESIDE_S = 3
 
 
 def everything(runs: int = 3) -> Iterator[Figure]:
-    """All figures, as they come in. MachineError when this machine cannot run labs at all."""
+    """Yield all figures as they are measured. MachineError when this machine cannot run labs at all."""
     preflight.check(build(PRESETS["medium"].spec))
     yield from bring_up(runs)
     yield from failover(runs)
@@ -61,7 +61,7 @@ def _other_rooms(runs: int) -> Iterator[Figure]:
 
 
 def bring_up(runs: int) -> Iterator[Figure]:
-    """164 nodes and 384 links with addresses and rates: up, down, memory; beside stock Mininet on the same graph."""
+    """Measure 164 nodes and 384 links with addresses and rates: up, down, memory; also stock Mininet on this graph."""
     fabric = build(PRESETS["medium"].spec)
     ours = [_up_and_down(fabric) for _ in range(runs)]
     size = f"{len(fabric.nodes)} nodes, {len(fabric.links)} links"
@@ -81,7 +81,7 @@ def _mininet(fabric: Fabric, up: float, down: float) -> Iterator[Figure]:
         return
     from hpn.scenarios.selfcheck.bench.stock_mininet import build_and_stop
 
-    # Always in a user namespace: Mininet would change limits of the whole machine.
+    # Always in a user namespace, as Mininet changes limits of the whole machine.
     stock = _in_sandbox(lambda: build_and_stop(fabric), user_namespace=True)
     yield Figure("stock Mininet with TCLink: up", stock["up_s"], "s")
     yield Figure("stock Mininet with TCLink: down", stock["down_s"], "s")
@@ -125,7 +125,7 @@ async def _converge(fabric: Fabric) -> Measured:
 
 
 def failover(runs: int) -> Iterator[Figure]:
-    """Carrier loss to the LAG rewritten, and how far apart the ports of a ToR go down."""
+    """Measure the time from carrier loss to the rewritten LAG, and the skew of a ToR's port losses."""
     found = _in_sandbox(lambda: asyncio.run(_failover(max(runs, 5))))
     yield Figure("carrier loss to traffic on the other port", found["switch_ms"], "ms", 10, note="nft datapath, worst")
     found = _in_sandbox(lambda: _port_loss_skew(max(runs, 5)))
@@ -152,13 +152,13 @@ async def _failover(runs: int) -> Measured:
 
 
 async def _first(events: list[Event], lab: Lab, after_ns: int, wanted: Callable[[Event], bool]) -> Event:
-    """The first such event after a moment. TimeoutError after 5 s."""
+    """Return the first such event after ``after_ns``. TimeoutError after 5 s."""
     await lab.wait_for(lambda: any(e.at_ns >= after_ns and wanted(e) for e in events), 5.0)
     return next(e for e in events if e.at_ns >= after_ns and wanted(e))
 
 
 def _port_loss_skew(runs: int) -> Measured:
-    """Put all ports of a ToR down in one batch and see when each far end loses carrier; no daemon is in the way."""
+    """Take all ports of a ToR down in one batch and measure when each far end loses carrier, without daemons."""
     fabric = build(PRESETS["small"].spec)
     spaces = wire(fabric, NFT).namespaces
     tor = next(node.name for node in fabric.nodes if node.role is Role.TOR)
@@ -182,7 +182,7 @@ def _port_loss_skew(runs: int) -> Measured:
 
 
 def _changes(poller: select.poll, monitors: dict[int, tuple[Monitor, int]], *, carrier: bool) -> list[int]:
-    """When each watched port got to that carrier state. MachineError when one does not within 5 s."""
+    """Return when each watched port reached that carrier state. MachineError when one does not within 5 s."""
     at_ns: dict[int, int] = {}
     while len(at_ns) < len(monitors):
         ready = poller.poll(5000)
@@ -197,7 +197,7 @@ def _changes(poller: select.poll, monitors: dict[int, tuple[Monitor, int]], *, c
 
 
 def elephants() -> Iterator[Figure]:
-    """2 Gbit/s of paced elephants, real packets of path MTU 4096, host to host over ToR, Agg, ToR."""
+    """Measure 2 Gbit/s of paced elephants, real packets of path MTU 4096, host to host over ToR, Agg, ToR."""
     found = _in_sandbox(lambda: asyncio.run(carried(_ELEPHANTS_S)))
     yield Figure("elephants over three switches", found["gbps"], "Gbit/s", 2.0 * 0.99, at_least=True, note="wire rate")
     yield Figure("elephants: packets lost", found["lost"], "", 0, note=f"of {found['sent']:.0f}")
@@ -205,5 +205,5 @@ def elephants() -> Iterator[Figure]:
 
 
 def _in_sandbox(measure: Callable[[], Measured], *, user_namespace: bool | None = None) -> Measured:
-    """Run ``measure`` as first process of a sandbox. MachineError with its words when it fails."""
+    """Run ``measure`` as first process of a sandbox. MachineError with its message when it fails."""
     return _MEASURED.validate_python(sandbox.ask(measure, user_namespace=user_namespace))

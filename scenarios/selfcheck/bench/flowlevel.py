@@ -1,4 +1,4 @@
-"""The flow-level model: a pod solved, one dead port, eight pods and the memory they take. Imports numpy."""
+"""Bench of the flow-level model: a pod solved, a failed port, eight pods and their memory. Imports numpy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDE = {"pods": 8, "cores": 8}
 
 
 def figures(found: Measured) -> Iterator[Figure]:
-    """The lines of ``measured``."""
+    """Yield the figures of ``measured``."""
     pod = f"15,360 GPUs, {found['flows']:,.0f} queue pairs, permutation on each rail"
     yield Figure("model: a pod solved", found["pod_s"], "s", 1.0, note=f"{pod}; the slower of HPN and Clos")
     yield Figure("model: a dead port solved", found["event_ms"], "ms", 20, note="median of 9 ports; the slower")
@@ -32,7 +32,7 @@ def figures(found: Measured) -> Iterator[Figure]:
 
 
 def measured() -> Measured:
-    """Times and memory; wants a process of its own."""
+    """Return times and memory. Run it in a separate process."""
     solved = [_solved(Pods.of(PRESETS["pod"].spec.model_copy(update=of))) for of in ({}, {"architecture": _CLOS})]
     events_s = [_events_s(well) for _, well in solved]
     pod_s, flows = max(took for took, _ in solved), len(solved[0][1].flows)
@@ -49,7 +49,7 @@ def measured() -> Measured:
 
 
 def _solved(pods: Pods) -> tuple[float, Paced]:
-    """Flows, paths and rates of a permutation, and how long they took in all."""
+    """Return the time for flows, paths and rates of a permutation, and the result."""
     before = time.monotonic()
     well = healthy(pods, drawn(pods, permutation(pods, 1), _QUEUE_PAIRS, 1, "even"))
     return time.monotonic() - before, well

@@ -1,6 +1,6 @@
-"""What guests cost: boot, the kernel build, and a virtual second of a drill with many packets.
+"""Costs of guests: boot, the kernel build, and a virtual second of a drill with many packets.
 
-An engine that this machine does not have is left out; ``hpn doctor`` says why.
+An engine that this machine lacks is left out; ``hpn doctor`` says why.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DRILL = Path(__file__).parent / "virtual-time.yaml"
 
 
 def guests(runs: int) -> Iterator[Figure]:
-    """All figures of guests."""
+    """Yield all figures of guests."""
     for spec in ENGINES.values():
         if spec.boot_target_s is None:
             continue
@@ -44,14 +44,14 @@ def guests(runs: int) -> Iterator[Figure]:
 def _boot(spec: EngineSpec, runs: int, target_s: float) -> Figure:
     engine = spec.engine()
     job = GuestJob(("true",), Path("/"), (), {}, 512, 1, 120.0)
-    engine.run(job, lambda _line: None)  # finds out what it needs to know only once
+    engine.run(job, lambda _line: None)  # first boot: lets the engine look up what it needs to know only once
     results = [engine.run(job, lambda _line: None) for _ in range(runs)]
     boot_s = median(result.boot_s for result in results)
     return Figure(f"{spec.name}: boot to first command", boot_s, "s", target_s, note=f"Linux {results[0].kernel}")
 
 
 def virtual_second(spec: EngineSpec) -> Iterator[Figure]:
-    """A second of traffic, wall and CPU time: 16 hosts, 2 rails, about 50,000 packets/s in all."""
+    """Yield wall and CPU time of a second of traffic: 16 hosts, 2 rails, about 50,000 packets/s in all."""
     drill = load_drill(_DRILL)
     found = virtual.measure(drill, spec)
     note = f"{packets_per_s(drill):,.0f} packets/s; the drill: {found.outcome}"

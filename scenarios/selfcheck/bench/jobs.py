@@ -1,4 +1,4 @@
-"""What a packet of a job costs: in virtual time all in, and on this kernel beside iperf3 over the same switches."""
+"""CPU cost of a job's packet: in virtual time in total, and on this kernel compared with iperf3 over the same path."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from hpn.traffic.job.messages import MessageWork
 from hpn.traffic.tools import iperf, sockperf
 
 _DRILL, _IDLE = (Path(__file__).parent / name for name in ("job.yaml", "job-idle.yaml"))
-_OTHERS = ("iperf3", "sockperf")  # the latter only where it is installed
+_OTHERS = ("iperf3", "sockperf")  # sockperf only if installed
 _RING = "link-down-allreduce"
 _PATH_MTU = 4096
-_MESSAGE_BYTES, _MESSAGES = 4_000_000, 4  # an iteration; many on their way, so that the wire is never idle
+_MESSAGE_BYTES, _MESSAGES = 4_000_000, 4  # per iteration; many in flight, so that the wire is never idle
 _LEAD_NS = 200_000_000
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _NOT_BUSY = (3, 4, 7)  # fields of /proc/stat: idle, iowait, steal
@@ -42,20 +42,20 @@ _NOT_BUSY = (3, 4, 7)  # fields of /proc/stat: idle, iowait, steal
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """One drill in a guest."""
+    """Cost of one drill in a guest."""
 
     job: JobMetrics
     user_s: float  # programs of the guest, and its kernel
-    system_s: float  # system calls of both, a guest's own caught by ptrace
+    system_s: float  # system calls of both; those of a guest are caught by ptrace
 
     @property
     def cpu_s(self) -> float:
-        """All in."""
+        """Total CPU time in seconds."""
         return self.user_s + self.system_s
 
 
 def virtual_ring(engine: EngineSpec) -> Figure:
-    """How much longer a ring AllReduce takes than its bound, 2(n-1)/n x size / rate x frame / payload."""
+    """Measure the excess of a ring AllReduce over its bound, 2(n-1)/n x size / rate x frame / payload."""
     drill = load(_RING)
     if drill.job is None or not isinstance(drill.job.work, CollectiveWork):
         raise MachineError(f"the drill {_RING} has no collective")
@@ -67,12 +67,12 @@ def virtual_ring(engine: EngineSpec) -> Figure:
 
 
 def _ring_ms(ranks: int, size_bytes: int, rate_bps: int, path_mtu: int) -> float:
-    """Each rank sends all but its own share of the data twice, a packet's headers with every path MTU of it."""
+    """Return the bound in ms: each rank sends all but its own share twice, with headers for every path MTU."""
     return 2 * (ranks - 1) / ranks * size_bytes * 8 / rate_bps * wire_bytes(path_mtu) / path_mtu * 1e3
 
 
 def virtual_packet(engine: EngineSpec) -> Figure:
-    """CPU of guest kernel, workers and supervisor for a packet, beyond what the same drill takes without packets."""
+    """Measure the CPU time per packet of guest kernel, workers and supervisor, less that of a drill without packets."""
     busy, idle = _cost(engine, load_drill(_DRILL)), _cost(engine, load_drill(_IDLE))
     packets, cpu_s = busy.job.packets - idle.job.packets, busy.cpu_s - idle.cpu_s
     user, system = (busy.user_s - idle.user_s) / packets * 1e6, (busy.system_s - idle.system_s) / packets * 1e6
@@ -93,7 +93,7 @@ def _cost(engine: EngineSpec, drill: Drill) -> _Cost:
 
 
 def figures(found: Measured) -> Iterator[Figure]:
-    """The lines of ``side_by_side``: a job has to be ahead of every tool that was there."""
+    """Yield the figures of ``side_by_side``: a job must be more efficient than every tool present."""
     others = {name: found[f"{name}_per_cpu_s"] for name in _OTHERS if f"{name}_per_cpu_s" in found}
     missing = "".join(f"; {name} is not installed" for name in _OTHERS if name not in others)
     note = f"{found['job_pps']:,.0f} packets/s, {found['job_lost']:.0f} lost{missing}"
@@ -107,7 +107,10 @@ def figures(found: Measured) -> Iterator[Figure]:
 
 
 async def side_by_side(seconds: int) -> Measured:
-    """Packets of one size at 2 Gbit/s one way, sent by a job and by other tools in turn: the machine's CPU counts."""
+    """Send packets of one size at 2 Gbit/s one way, by a job and by other tools in turn; return packets per CPU second.
+
+    The CPU time is that of the whole machine.
+    """
     fabric = build(spec())
     lab = Lab.start(fabric, lambda _event: None)
     await lab.converged()
@@ -168,6 +171,6 @@ async def _sockperf(lab: Lab, fabric: Fabric, seconds: int) -> Measured:
 
 
 def _busy() -> float:
-    """Seconds in which a CPU of this machine did something, since boot: packets in transit are nobody's process."""
+    """Return the seconds since boot in which a CPU of this machine was busy; forwarding is charged to no process."""
     fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return sum(field for at, field in enumerate(fields) if at not in _NOT_BUSY) / _TICKS_PER_S

@@ -1,7 +1,7 @@
-"""What path control costs when one ToR's hosts lose a whole plane at once: the real agents, in this process, no kernel.
+"""Cost of path control when a ToR's hosts lose a whole plane at once: the real agents in this process, no kernel.
 
-Every node is given a CPU like the one this runs on: its clock moves on by the CPU time that its agent takes, and by the
-waits that the agent asks for. System calls and cables are left out; the drills measure those.
+Every node has a CPU like this machine's. Its clock advances by the CPU time of its agent, and by the waits that the
+agent requests. System calls and cables are left out; the drills measure those.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent
 from hpn.testbed.routing.pathcontrol.tor_agent import TorAgent
 
 SIZES = ((2, 8), (8, 8), (32, 8), (128, 8), (128, 32), (128, 100))
-"""Hosts on the ToR and queue pairs of each; the last is a ToR of the paper."""
+"""Hosts on the ToR and queue pairs of each; the last size is a ToR of the paper."""
 
 REMOTE = tuple(f"10.1.0.{n}" for n in range(1, 129))
 """Destinations: the NICs of the same rail in another segment, whose ToR in this plane is lost."""
@@ -35,14 +35,14 @@ _Done = TypeVar("_Done", bound=Action)
 _PORTS = ("p0", "p1")
 _UPLINK, _FIRST_ACCESS = 1, 1000
 _MS = 1_000_000
-_LOSS_NS = 100 * _MS  # after the hosts have asked, before they ask again
-_READING_NS = 20_000  # between two readings of the ToR's monitor, when routes go one by one
+_LOSS_NS = 100 * _MS  # after the hosts have sent their interest, before they refresh it
+_READING_NS = 20_000  # interval of the ToR's monitor when routes are withdrawn one by one
 _HEADERS, _SHORTEST = 18, 64  # Ethernet header and checksum; shorter frames are padded
 
 
 @dataclass(frozen=True, slots=True)
 class PlaneLoss:
-    """One loss of a plane: times in ms, traffic between the ToR and all of its hosts; of hosts the busiest."""
+    """Cost of one loss of a plane: times in ms, traffic between the ToR and all its hosts; CPU of the busiest host."""
 
     moved: int  # queue pairs of all hosts
     notices: int  # frames
@@ -50,20 +50,20 @@ class PlaneLoss:
     tor_cpu_ms: float
     host_cpu_ms: float
     last_move_ms: float  # since the ToR's FIB began to change
-    refresh_octets: int  # both ways, each refresh time
+    refresh_octets: int  # both directions, per refresh
     refresh_tor_cpu_ms: float
     refresh_host_cpu_ms: float
 
 
 class _Clock:
-    """The time of one node."""
+    """Clock of one node."""
 
     def __init__(self, now_ns: int) -> None:
         self.now_ns = now_ns
         self.cpu_ns = 0
 
     def run(self, at_ns: int, work: Callable[[int], Sequence[_Done]]) -> Sequence[_Done]:
-        """Have the agent work, not before ``at_ns`` nor before it is done with its last work."""
+        """Run the agent, not before ``at_ns`` nor before its last work is done."""
         self.now_ns = max(self.now_ns, at_ns)
         begun_ns = time.process_time_ns()
         actions = work(self.now_ns)
@@ -74,11 +74,11 @@ class _Clock:
 
 
 _Sent = list[tuple[int, Send]]
-"""When each frame left."""
+"""Frames with the time at which each left."""
 
 
 def figures(runs: int = 5) -> Iterator[Figure]:
-    """The cost at the paper's scale; CPU times are those of this machine, now."""
+    """Yield the cost at the paper's scale; CPU times are those of this machine, now."""
     hosts, queue_pairs = SIZES[-1]
     found = measure(hosts, queue_pairs, runs)
     size = f"{hosts} hosts x {queue_pairs} queue pairs, {found.moved:,} moved; no system calls"
@@ -92,7 +92,7 @@ def figures(runs: int = 5) -> Iterator[Figure]:
 
 
 def measure(hosts: int, queue_pairs: int, runs: int, *, one_by_one: bool = False) -> PlaneLoss:
-    """The median of each figure. ``one_by_one``: the ToR's monitor reads every withdrawal by itself."""
+    """Return the median of each figure. ``one_by_one``: True if the ToR's monitor reads every withdrawal separately."""
     found = [_one(hosts, queue_pairs, one_by_one=one_by_one) for _ in range(runs)]
 
     def middle(figure: Callable[[PlaneLoss], float]) -> float:
@@ -114,7 +114,7 @@ def measure(hosts: int, queue_pairs: int, runs: int, *, one_by_one: bool = False
 def _one(hosts: int, queue_pairs: int, *, one_by_one: bool) -> PlaneLoss:
     rack = _Rack(hosts, queue_pairs)
     gc.collect()
-    gc.disable()  # a full collection would be booked to whichever node it happens to meet
+    gc.disable()  # a full collection would be charged to a random node
     try:
         return rack.lose_plane(one_by_one=one_by_one)
     finally:
@@ -122,7 +122,7 @@ def _one(hosts: int, queue_pairs: int, *, one_by_one: bool) -> PlaneLoss:
 
 
 class _Rack:
-    """One ToR that has a route to every remote NIC, and its hosts, whose queue pairs go to them in turn."""
+    """ToR with a route to every remote NIC, and its hosts, whose queue pairs are spread over these NICs."""
 
     def __init__(self, hosts: int, queue_pairs: int) -> None:
         control = PathControlSpec()
@@ -138,7 +138,7 @@ class _Rack:
             self._exchange(n, [a for a in host.add(made, 0) if isinstance(a, Send)], _Clock(0), _Clock(0))
 
     def lose_plane(self, *, one_by_one: bool) -> PlaneLoss:
-        """All remote routes go; then every host refreshes its interest once."""
+        """Withdraw all remote routes; then let every host refresh its interest once."""
         tor = _Clock(_LOSS_NS)
         sent = self._withdraw(tor, [(ip,) for ip in REMOTE] if one_by_one else [REMOTE])
         clocks = [_Clock(_LOSS_NS) for _ in self.hosts]
@@ -166,7 +166,7 @@ class _Rack:
         )
 
     def _withdraw(self, clock: _Clock, readings: Sequence[Sequence[str]]) -> _Sent:
-        """The ToR reads of the losses and tells them, until nothing waits."""
+        """Let the ToR read the losses and send notices until nothing is pending."""
         sent: _Sent = []
         for at, ips in enumerate(readings):
             due_ns = _LOSS_NS + at * _READING_NS
@@ -178,13 +178,13 @@ class _Rack:
         return sent
 
     def _tell(self, clock: _Clock, before_ns: int, sent: _Sent) -> None:
-        """Timers of the ToR that are due before some moment."""
+        """Run the ToR's timers that are due before ``before_ns``."""
         while (due_ns := self.tor.deadline_ns) is not None and due_ns < before_ns:
             sends = clock.run(due_ns, self.tor.on_timer)
             sent += [(clock.now_ns, send) for send in sends]
 
     def _hear(self, n: int, clock: _Clock, arrived: Sequence[tuple[int, bytes]]) -> list[int]:
-        """When each queue pair of a host moved."""
+        """Return when each queue pair of a host moved."""
         host, moves = self.hosts[n], []
         for at_ns, payload in arrived:
             actions = clock.run(at_ns, lambda now_ns, payload=payload: host.on_frame(_PORTS[0], payload, now_ns))  # type: ignore[misc]  # early binding
@@ -195,7 +195,7 @@ class _Rack:
         return moves
 
     def _exchange(self, n: int, asks: Sequence[Send], tor: _Clock, host: _Clock) -> int:
-        """The host's INTEREST and the ToR's answers; bytes on the cable."""
+        """Deliver a host's INTEREST and the ToR's answers; return the bytes on the cable."""
         octets = 0
         for ask in asks:
             if ask.port == _PORTS[0]:
@@ -209,7 +209,7 @@ class _Rack:
 
 
 def _lag(host: int) -> Callable[[int, str, int, Sequence[str]], str]:
-    """The hash of the nft datapath."""
+    """Return the hash of the nft datapath."""
     source = inet_aton(f"10.0.0.{host + 1}")
 
     def port_for(sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:

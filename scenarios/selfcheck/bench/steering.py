@@ -1,7 +1,7 @@
-"""What steering by destination costs when a ToR loses a whole plane of destinations: the real agents, no kernel.
+"""Cost of steering by destination when a ToR loses a whole plane of destinations: the real agents, no kernel.
 
-CPU times of this process. The ToR and a few of its hosts, which send nothing that anybody registered: each learns every
-destination from the ToR. What nftables takes is not in it.
+CPU times are those of this process. There are a ToR and a few of its hosts, which send no registered traffic: each
+learns every destination from the ToR. The cost of nftables is not included.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _Done = TypeVar("_Done")
 
 @dataclass(frozen=True, slots=True)
 class SteeringCost:
-    """CPU times in ms: of the ToR for all hosts together, of a host each (the median one)."""
+    """CPU times in ms: of the ToR for all hosts together, and of the median host."""
 
     steered: int  # destinations of one host
     notices: int  # frames to one host
     tor_loss_ms: float
     host_loss_ms: float
-    refresh_octets: int  # of one host and the ToR, both ways
+    refresh_octets: int  # between one host and the ToR, both directions
     tor_refresh_ms: float
     host_refresh_ms: float
 
 
 def figures(runs: int = 3) -> Iterator[Figure]:
-    """The cost with a thousand destinations; CPU times are those of this machine, now."""
+    """Yield the cost with a thousand destinations; CPU times are those of this machine, now."""
     found = measure(HOSTS, DESTINATIONS, runs)
     size = f"{DESTINATIONS:,} destinations, {HOSTS} hosts; no system calls"
     yield Figure("plane lost: CPU of a host that steers", found.host_loss_ms, "ms", note=size)
@@ -56,9 +56,9 @@ def figures(runs: int = 3) -> Iterator[Figure]:
 
 
 def measure(hosts: int, destinations: int, runs: int) -> SteeringCost:
-    """The median of each time over some runs."""
+    """Return the median of each time over several runs."""
     gc.collect()
-    gc.disable()  # a full collection would be booked to whichever node it happens to meet
+    gc.disable()  # a full collection would be charged to a random node
     try:
         found = [_one(hosts, [f"10.{1 + n // 250}.0.{1 + n % 250}" for n in range(destinations)]) for _ in range(runs)]
     finally:
@@ -75,13 +75,13 @@ def measure(hosts: int, destinations: int, runs: int) -> SteeringCost:
 
 
 class _Stopwatch:
-    """CPU time of what one node did."""
+    """CPU time of one node's work."""
 
     def __init__(self) -> None:
         self.ms = 0.0
 
     def run(self, work: Callable[[], _Done]) -> _Done:
-        """Do it."""
+        """Run ``work`` and add its CPU time."""
         begun_ns = time.process_time_ns()
         done = work()
         self.ms += (time.process_time_ns() - begun_ns) / _MS
@@ -89,7 +89,7 @@ class _Stopwatch:
 
 
 class _Rack:
-    """A ToR that has a route to every destination, and hosts that have learned all of them from it."""
+    """ToR with a route to every destination, and hosts that have learned all of them from it."""
 
     def __init__(self, hosts: int, ips: Sequence[str]) -> None:
         control = PathControlSpec()
@@ -103,7 +103,7 @@ class _Rack:
             self.exchange(n, host.set_active(_PORTS, 0), _Stopwatch(), _Stopwatch())
 
     def exchange(self, n: int, actions: Sequence[Action], tor: _Stopwatch, host: _Stopwatch) -> None:
-        """Carry what a host asks of its first port to the ToR and the answers back, until nobody says more."""
+        """Deliver a host's frames from its first port to the ToR and the answers back, until no frame is pending."""
         waiting = [action for action in actions if isinstance(action, Send) and action.port == _PORTS[0]]
         while waiting:
             ask = waiting.pop(0)
@@ -125,7 +125,7 @@ def _one(hosts: int, ips: Sequence[str]) -> SteeringCost:
     rack.now_ns += 100 * _MS
     tor, clocks = _Stopwatch(), [_Stopwatch() for _ in rack.hosts]
     sends = tor.run(lambda: rack.tor.on_events(routes(ips, gone=True), rack.now_ns))
-    while (due_ns := rack.tor.deadline_ns) is not None and due_ns < rack.now_ns + 100 * _MS:  # what bursts left over
+    while (due_ns := rack.tor.deadline_ns) is not None and due_ns < rack.now_ns + 100 * _MS:  # remainder of bursts
         rack.now_ns = due_ns
         sends += tor.run(lambda: rack.tor.on_timer(rack.now_ns))
     steered = 0
@@ -145,7 +145,7 @@ def _one(hosts: int, ips: Sequence[str]) -> SteeringCost:
 
 
 def routes(ips: Sequence[str], *, gone: bool) -> list[RouteEvent]:
-    """What the ToR's monitor reads when host routes come or go."""
+    """Return the events that the ToR's monitor reads when host routes come or go."""
     return [RouteEvent(0, f"{ip}/32", RT_TABLE_MAIN, 12, RTN_UNICAST, (_UPLINK,), gone, 32) for ip in ips]
 
 

@@ -1,4 +1,4 @@
-"""The same fabric built by stock Mininet: nodes as routers, TCLink rates, addresses; the yardstick of the bench."""
+"""Fabric built by stock Mininet as reference of the bench: nodes as routers, TCLink rates, addresses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from hpn.testbed.fabric.model import Fabric, Link
 
 
 def build_and_stop(fabric: Fabric) -> dict[str, float]:
-    """Seconds to bring ``fabric`` up and to stop it again. Run it in a sandbox with a user namespace of its own.
+    """Return the seconds to bring ``fabric`` up and to stop it.
 
-    Mininet cannot do LAGs, so every NIC port is a plain interface; apart from that it is the same graph.
+    Run it in a sandbox with its own user namespace. Mininet cannot do LAGs, so every NIC port is a plain interface;
+    apart from that it is the same graph.
     """
     names = {node.name: f"n{index}" for index, node in enumerate(fabric.nodes)}
     started = time.monotonic()

@@ -1,7 +1,7 @@
-"""What a second of virtual time costs in CPU and wall time: by hosts, packets a second and clients, by kernel.
+"""CPU and wall time of a second of virtual time: by hosts, packets per second and clients, by kernel.
 
-CPU seconds are of the guest's processes here (user and system), which other load on the machine hardly moves; wall
-seconds hold for a machine that is quiet.
+CPU seconds are those of the guest's processes on this machine (user and system). Other load hardly affects them. Wall
+seconds are valid on an idle machine.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from hpn.testbed.vm.uml import Uml
 
 _ENGINE = next(spec for spec in ENGINES.values() if spec.virtual_time)
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_PPID, _CPU = 1, slice(11, 15)  # of /proc/PID/stat behind the name: own time and that of children that ended
+_PPID, _CPU = 1, slice(11, 15)  # of /proc/PID/stat behind the name: own time and that of ended children
 _ELAPSED = re.compile(r"([\d.]+) of [\d.]+ s")
 _WARM_S = 1.0
-"""Of the drill's own clock: what comes before is start, not a second like all others."""
+"""Warm-up on the drill's own clock: the time before is start-up and not typical."""
 
 _STREAMS = """\
 drill: virtual-time
@@ -57,10 +57,10 @@ timeline:
   settle: 2500 ms
 expect: [job_survives: yes]
 """
-_HOSTS = (2, 8, 32)  # a segment, of which there are two
+_HOSTS = (2, 8, 32)  # per segment, of which there are two
 _PPS = (2_000, 50_000)
 _NIC_PPS = 12_036
-"""Of a NIC at 100 % load; each drill's own rate is counted and told."""
+"""Packets per second of a NIC at 100 % load; each drill's own rate is counted and shown."""
 _CLIENTS = {
     "4 TCP rings": "{run: command, command: ['{python}', -P, '{programs}/ring.py', '500000', '40', '8']}",
     "iperf3, UDP 50 Mbit/s each": "{run: iperf3, protocol: udp, rate: 50M}",
@@ -72,7 +72,7 @@ _CLIENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """What a virtual second of a drill took, and all else of the run: boot, lab, verdict."""
+    """Cost of a virtual second of a drill, and of the rest of the run: boot, lab, verdict."""
 
     cpu_s: float
     wall_s: float
@@ -81,7 +81,7 @@ class Second:
 
 
 def table() -> Iterator[Figure]:
-    """Every row with every kernel in the cache, oldest first; a client that is absent here has no row.
+    """Yield every row with every kernel in the cache, oldest first; a client that is not installed has no row.
 
     MachineError when there is no kernel.
     """
@@ -95,13 +95,13 @@ def table() -> Iterator[Figure]:
 
 
 def cpu_figure(name: str, found: Second) -> Figure:
-    """The cost in CPU seconds, with all else in its note."""
+    """Return the cost in CPU seconds, with the rest in its note."""
     note = f"{found.wall_s:.3f} s wall; boot, lab, verdict {found.besides_cpu_s:.1f} CPU s; the drill: {found.outcome}"
     return Figure(name, found.cpu_s, "CPU s", note=note)
 
 
 def measure(drill: Drill, spec: EngineSpec) -> Second:
-    """Run it in a guest and hold both clocks against its own, between the first and the last time that it tells."""
+    """Run a drill in a guest and compare both clocks with its own, between its first and last progress report."""
     seen: list[tuple[float, float, float]] = []  # drill's own clock, CPU, wall clock
 
     def listen(line: str) -> None:
@@ -120,7 +120,7 @@ def measure(drill: Drill, spec: EngineSpec) -> Second:
 
 
 def descendants_cpu_s() -> float:
-    """CPU time of all processes that this one has started, and they in turn, those that have ended included."""
+    """Return the CPU time of all descendants of this process, including those that have ended."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
@@ -136,13 +136,13 @@ def descendants_cpu_s() -> float:
 
 
 def _children_cpu_s() -> float:
-    """Of children that have ended."""
+    """Return the CPU time of children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _drills(folder: Path) -> Iterator[tuple[str, Drill]]:
-    """Each row's drill with its name; clients that this machine can run."""
+    """Yield each row's name and drill, for clients that this machine can run."""
     for hosts, pps in product(_HOSTS, _PPS):
         load = 100 * pps / (_NIC_PPS * 4 * hosts)
         drill = _drill(folder, f"streams-{hosts}-{pps}", _STREAMS.format(hosts=hosts, load=load))
@@ -160,5 +160,5 @@ def _drill(folder: Path, name: str, text: str) -> Drill:
 
 
 def _booting(built: Built) -> EngineSpec:
-    """Virtual time with that kernel."""
+    """Return virtual time with that kernel."""
     return replace(_ENGINE, start=partial(Uml, built.program, virtual_time=True))

@@ -1,1 +1,1 @@
-"""The self-test: outages of known length, measured."""
+"""Self-test: measurement of outages of known length."""

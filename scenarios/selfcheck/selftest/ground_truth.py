@@ -1,6 +1,6 @@
-"""The self-test's analysis: what the drills' own analysis says of outages of known length. Imports numpy.
+"""Analysis of the self-test: the drills' own analysis of outages of known length. Imports numpy.
 
-Changes when what the truth is held against changes. How the truth is made: ``truths``.
+Changes when the truth is compared with something else. ``truths`` makes the truth.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from hpn.traffic.streams.records import RECEIVED, SENT
 
 _AROUND_NS = 20 * MS
 _LEAST_DELAY_MS = 0.5
-"""Of the fastest packet of a flow: a few hops of empty links at 200 Mbit/s and as many turns of the CPU."""
+"""Maximum delay of a flow's fastest packet: a few hops of idle links at 200 Mbit/s and as many CPU turns."""
 _DARK = 0.9
-"""A bin counts as outage when less than this share of its usual packets arrived."""
+"""Share of its usual packets below which a bin counts as outage."""
 
 
 def analyse_truth(observed: Observed) -> GroundTruth:
-    """Measure every outage with the drills' own analysis and put the truth beside it."""
+    """Measure every outage with the drills' own analysis and add the truth."""
     period_ms = max(1e3 / flow.rate_pps for flow in observed.flows)
     tick_ms = observed.tick_ns / MS
     settings = QUICK.for_pacing(period_ms, tick_ms)
@@ -54,7 +54,7 @@ def analyse_truth(observed: Observed) -> GroundTruth:
 
 
 def _edges(observed: Observed) -> tuple[Edge, ...]:
-    """A failure and a repair for each cut, in order; both directions are one event."""
+    """Return a failure and a repair for each cut, in order; both directions are one event."""
     links = hit_links(observed.fabric, observed.links)
     edges = []
     for at, cut in enumerate(observed.cuts):
@@ -109,7 +109,7 @@ def _measured(
 
 
 def _delay_spread_ms(trace: FlowTrace, span: Span) -> float:
-    """How much the packets around a drop differ in delay: what is dropped is decided when it arrives, not when sent."""
+    """Return the delay variation of packets around a drop: a packet is dropped at its arrival, not when it is sent."""
     around = (span.put_before_ns - _AROUND_NS, span.lift_after_ns + _AROUND_NS)
     first, last = np.searchsorted(trace.received_sent_ns, around)
     delays = trace.delay_ns[first:last]
@@ -117,7 +117,7 @@ def _delay_spread_ms(trace: FlowTrace, span: Span) -> float:
 
 
 class _Bins:
-    """Goodput of one flow in bins, as plots show it, on a grid that knows nothing of the faults."""
+    """Goodput of one flow in bins, as in plots, on a grid that is independent of the faults."""
 
     def __init__(self, trace: FlowTrace, observed: Observed) -> None:
         self._start_ns = observed.start_ns
@@ -126,14 +126,14 @@ class _Bins:
         self._usual = float(np.median(healthy)) if len(healthy) else 0.0
 
     def dark_ms(self, span: Span) -> float:
-        """How long goodput was down around ``span``: at most one bin more on either side is looked at."""
+        """Return how long goodput was down around ``span``, looking at most one bin further on either side."""
         first = (span.put_before_ns - self._start_ns) // int(BIN_MS * MS) - 1
         last = (span.lift_after_ns - self._start_ns) // int(BIN_MS * MS) + 2
         return BIN_MS * float(np.count_nonzero(self._goodput[first:last] < _DARK * self._usual))
 
 
 def _noise(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
-    """What the machine did to the whole run."""
+    """Yield disturbances of the whole run by the machine."""
     starved = is_starved(observed.host) if observed.host is not None else None
     if starved:
         yield starved
@@ -148,7 +148,7 @@ def _noise(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
 
 
 def _wrong(observed: Observed, metrics: DrillMetrics, traces: Traces) -> Iterator[str]:
-    """Loss where nothing was dropped, records that contradict themselves, stamps that are off."""
+    """Yield loss without a drop, contradictory records, and wrong timestamps."""
     hit = frozenset().union(*observed.hit.values())
     for flow in metrics.flows:
         if flow.flow not in hit and flow.lost:

@@ -1,6 +1,6 @@
-"""What the self-test sends and injects: outages of known length, and pauses of the senders near some. Pure.
+"""Traffic and injections of the self-test: outages of known length, and pauses of the senders near some. Pure.
 
-Changes when other outages or pauses are to be measured.
+Changes when other outages or pauses are measured.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ MS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The senders stand still from ``from_ns`` after the start of an outage (before it: negative) for ``for_ns``."""
+    """Pause of the senders: begins ``from_ns`` after the start of an outage (negative: before) and lasts ``for_ns``."""
 
-    where: str  # in words, seen from the outage
+    where: str  # in words, relative to the outage
     from_ns: int
     for_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One outage: its start, relative to that of traffic, and length, ns; and a pause of the senders near it."""
+    """One outage: its start, relative to that of traffic, and length in ns; and a pause of the senders near it."""
 
     at_ns: int
     for_ns: int
@@ -31,11 +31,11 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is sent, and what is injected: every outage at every phase of the slow flows' period, then one with pauses.
+    """Plan of the self-test: every outage at every phase of the slow flows' period, then one with pauses.
 
-    A sender that stands still as a busy machine makes it must not make the measurement lie: pauses of every length lie
-    in, across either end of, and behind an outage of ``paused_us``.
-    Each of two NICs sends one fast flow and ``slow_flows`` slow ones to the other.
+    A sender paused by a busy machine must not falsify the measurement. So pauses of every length lie inside, across
+    either end of, and after an outage of ``paused_us``. Each of two NICs sends one fast flow and ``slow_flows`` slow
+    ones to the other.
     """
 
     tick_ns: int
@@ -53,11 +53,11 @@ class Plan:
 
     @property
     def spacing_ns(self) -> int:
-        """Traffic between two outages: enough for both to be told apart, in packets and in bins."""
+        """Traffic between two outages in ns: enough to separate both, in packets and in bins."""
         return max(50 * MS, round(20e9 / self.slow_pps))
 
     def cuts(self) -> Iterator[Cut]:
-        """Each outage, in order of time."""
+        """Yield each outage, in order of time."""
         at = self.healthy_ns
         for phase in range(self.phases):
             for outage_us in self.outages_us:
@@ -68,7 +68,7 @@ class Plan:
             at += self.paused_us * 1000 + self.spacing_ns
 
     def _pauses(self) -> Iterator[Pause]:
-        """Across an end each lies a third, half, or two thirds before it."""
+        """Yield the pauses; a pause across an end has a third, half, or two thirds of its length before it."""
         length_ns = self.paused_us * 1000
         for number, pause_us in enumerate(self.pauses_us):
             pause_ns = pause_us * 1000

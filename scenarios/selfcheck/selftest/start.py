@@ -1,4 +1,4 @@
-"""The self-test from outside: on this kernel in a sandbox, or by the very same command in a guest.
+"""Start of the self-test: on this kernel in a sandbox, or by the same command in a guest.
 
 Changes when an engine can carry more or less, or is started in another way.
 """
@@ -34,20 +34,20 @@ _GUEST_S = 1800.0
 
 
 def run(spec: EngineSpec, on_line: Callable[[str], None]) -> GroundTruth:
-    """Here or, by this very command, in a guest of that engine. MachineError where it cannot run."""
+    """Run the self-test here, or by this command in a guest of that engine. MachineError where it cannot run."""
     with scratch_folder("hpn-selftest-") as folder:
         return run_here(spec, folder) if spec.start is None else _in_guest(spec, folder, on_line)
 
 
 def plan_for(spec: EngineSpec) -> Plan:
-    """What that engine can carry. InputError when it says no pace."""
+    """Return the plan that the engine can carry. InputError when it defines no pace."""
     if spec.selftest is None:
         raise InputError(f"the self-test does not run on engine {spec.name}, which says no pace for it")
     return Plan(spec.selftest.tick_ns, spec.selftest.fast_pps, spec.selftest.slow_pps)
 
 
 def run_here(spec: EngineSpec, folder: Path) -> GroundTruth:
-    """On this kernel, with the engine's plan; the result is also written to ``folder``."""
+    """Run on this kernel, with the engine's plan; the result is also written to ``folder``."""
     plan = plan_for(spec)
     fabric = build(PRESETS[_PRESET].spec)
     preflight.check(fabric)
@@ -67,7 +67,7 @@ def run_here(spec: EngineSpec, folder: Path) -> GroundTruth:
 
 
 def asked(_body: JsonValue, spec: EngineSpec) -> int:
-    """The job: in a guest, from inside the folder that takes the result."""
+    """Run the job: in a guest, from inside the folder for the result."""
     return run_here(spec, Path()).outcome.exit_code
 
 
@@ -78,12 +78,12 @@ def _in_guest(spec: EngineSpec, folder: Path, on_line: Callable[[str], None]) ->
 
 
 def _first_process(fabric: Fabric, plan: Plan, engine: str, folder: Path) -> int:
-    """In the sandbox: leaves the result in ``folder``, or the error that its exit code belongs to."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever waits for us ends us
+    """Write the result to ``folder``, or the error for the returned exit code; runs in the sandbox."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the waiting process ends us
     try:
         observed = asyncio.run(observe(fabric, plan, engine, folder))
         from hpn.scenarios.selfcheck.selftest.ground_truth import (
-            analyse_truth,  # numpy comes in here, after the measurement
+            analyse_truth,  # numpy is imported here, after the measurement
         )
 
         (folder / _RESULT).write_bytes(analyse_truth(observed).to_json())

@@ -1,7 +1,8 @@
-"""The self-test on a lab: steady flows both ways, and a rule that drops them for exactly so long, again and again.
+"""Self-test on a lab: steady flows in both directions, and a rule that drops them for exact times, repeatedly.
 
-The drop is at the receiver's ingress, by the lever the faults use. The clock is read before and after each change of
-the rule, so that each truth is an interval; in virtual time it is microseconds wide. No numpy while it runs.
+The drop is at the receiver's ingress, by the fault action that faults use. The clock is read before and after each
+change of the rule, so that each truth is an interval. In virtual time it is microseconds wide. Numpy is not loaded
+while it runs.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from hpn.traffic.workers.messages import TrafficReport
 UP, DOWN = Direction.UP, Direction.DOWN
 _PATH_MTU = 1024
 _IB_TIMEOUT = 18
-"""Queue pairs wait 8.6 s in all: none dies of these outages."""
+"""IB timeout with a total wait of 8.6 s: no queue pair fails by these outages."""
 _LEAD_NS = 200 * MS
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A rule stood from within the first pair of clock readings to within the second."""
+    """Interval of an active rule: from within the first pair of clock readings to within the second."""
 
     put_before_ns: int
     put_after_ns: int
@@ -48,18 +49,18 @@ class Span:
 
     @property
     def shortest_ns(self) -> int:
-        """It stood at least that long."""
+        """Minimum duration in ns."""
         return self.lift_before_ns - self.put_after_ns
 
     @property
     def longest_ns(self) -> int:
-        """And at most that long."""
+        """Maximum duration in ns."""
         return self.lift_after_ns - self.put_before_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a self-test brought in. ``hit`` is the flows whose path crosses the drop, by direction; ``cuts`` likewise.
+    """Observations of a self-test. ``hit``: flows whose path crosses the drop, by direction; ``cuts`` likewise.
 
     All other flows must lose nothing.
     """
@@ -83,7 +84,7 @@ class Observed:
 
 
 async def observe(fabric: Fabric, plan: Plan, engine: str, folder: Path) -> Observed:
-    """Start a lab, inject the plan's outages into its flows, and bring back all there is to know. MachineError."""
+    """Start a lab, inject the plan's outages into its flows, and return all observations. MachineError."""
     events: list[Event] = []
     lab = Lab.start(fabric, events.append)
     asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
@@ -129,7 +130,7 @@ async def observe(fabric: Fabric, plan: Plan, engine: str, folder: Path) -> Obse
 
 
 def flows(fabric: Fabric, plan: Plan) -> tuple[FlowSpec, ...]:
-    """The plan's flows both ways between the first NICs of two segments; source ports are chosen later."""
+    """Return the plan's flows both ways between the first NICs of two segments; source ports are chosen later."""
     near, far = fabric.nic("p0.s0.h0.r0"), fabric.nic("p0.s1.h0.r0")
     rates = (plan.fast_pps, *[plan.slow_pps] * plan.slow_flows)
     wanted = [(src, dst, rate) for src, dst in ((near, far), (far, near)) for rate in rates]
@@ -154,7 +155,7 @@ def _flow(number: int, src: Nic, dst: Nic, rate_pps: float) -> FlowSpec:
 
 @dataclass(frozen=True, slots=True)
 class _Drop:
-    """Where one direction is dropped, and the flows that cross it."""
+    """Link where one direction is dropped, and the flows that cross it."""
 
     direction: Direction
     link: Link
@@ -162,7 +163,7 @@ class _Drop:
 
 
 def _drops(lab: Lab, traffic: LabTraffic) -> tuple[_Drop, ...]:
-    """Up and down at the first NIC, each on the link that the fast flow of that direction takes."""
+    """Return the drops up and down at the first NIC, each on the link of that direction's fast flow."""
     paths = {flow.id: lab.path(Flow(flow.src_nic, flow.dst_nic, flow.sport)).links for flow in traffic.flows}
     nic = traffic.flows[0].src_nic
     up = [flow for flow in traffic.flows if flow.src_nic == nic]
@@ -178,7 +179,7 @@ def _drops(lab: Lab, traffic: LabTraffic) -> tuple[_Drop, ...]:
 async def _cut(
     lab: Lab, traffic: LabTraffic, alarm: _Alarm, drops: tuple[_Drop, ...], cut: Cut, start_ns: int
 ) -> Mapping[Direction, Span]:
-    """Drop RoCE packets, and stop the senders, as planned; the clock around each change of a rule, by direction."""
+    """Drop RoCE packets, and pause the senders, as planned; return the clock around each rule change, by direction."""
     levers = LabLevers.of(lab)
     acts = {drop.direction: levers.lose(drop, drop.link, [drop.direction], Lost.DATA) for drop in drops}
     at_ns, engine = start_ns + cut.at_ns, traffic.engine
@@ -220,14 +221,14 @@ async def _lift(act: Action) -> tuple[int, int]:
 
 
 class _Alarm:
-    """Waits for moments exactly: the event loop's own timers are rounded up to whole milliseconds."""
+    """Exact timer: the event loop's own timers are rounded up to whole milliseconds."""
 
     def __init__(self) -> None:
         self._ticker = Ticker()
         self._loop = asyncio.get_running_loop()
 
     async def at(self, moment_ns: int) -> None:
-        """Sleep until ``moment_ns`` on the one clock."""
+        """Sleep until ``moment_ns`` on CLOCK_MONOTONIC."""
         rung = asyncio.Event()
         self._loop.add_reader(self._ticker.fileno(), rung.set)
         self._ticker.start(moment_ns, 0)

@@ -1,4 +1,4 @@
-"""One module per architecture; listed here, it can be written in topology files."""
+"""One module per architecture; those listed here can be used in topology files."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
 
 
 class Architectures(Registry[Architecture]):
-    """Architectures by name, and the presets that they bring."""
+    """Architectures by name, and their presets."""
 
     def __init__(self, *entries: Architecture) -> None:
-        """TypeError as ``add``."""
+        """Register ``entries`` and their presets. TypeError as ``add``."""
         self.presets: Registry[Preset] = Registry("preset", lambda preset: preset.name, ())
         super().__init__("architecture", lambda architecture: architecture.name, entries, of=Architecture)
 
     def add(self, entry: Architecture) -> None:
-        """Add one behind the others, and its presets behind theirs. TypeError when a name is taken."""
+        """Append an architecture and its presets. TypeError when a name is taken."""
         super().add(entry)
         for preset in entry.presets:
             self.presets.add(preset)

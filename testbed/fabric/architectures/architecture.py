@@ -1,4 +1,4 @@
-"""What an architecture says of itself. A new one is one module beside this, and one line in the list of them. Pure."""
+"""Definition of an architecture. To add one, write a module alongside this and list it in the package. Pure."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
 Problem = tuple[tuple[str, ...], str]
-"""Where in a specification it stands (the keys from the top), and one line with the way out."""
+"""Location in a specification (keys from the top), and one line with the problem and its fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A named ``FabricSpec`` and one line saying what it is good for."""
+    """A named ``FabricSpec`` and one line about its purpose."""
 
     summary: str
     spec: FabricSpec
 
     @property
     def name(self) -> str:
-        """The name it is asked for by."""
+        """Name by which users select it."""
         return self.spec.name
 
 
 def nothing_more(_spec: FabricSpec) -> Iterable[Problem]:
-    """Of an architecture that takes any numbers."""
+    """Return no contradictions: for an architecture without constraints of its own."""
     return ()
 
 
@@ -34,8 +34,9 @@ def nothing_more(_spec: FabricSpec) -> Iterable[Problem]:
 class Architecture:
     """A way to wire a fabric.
 
-    ``meaningless``: keys that it cannot honour ('lacp.rate'), each with the way out. ``contradictions``: what is wrong
-    between values that are fine elsewhere, each with the number to write. Only what has neither is given to ``build``.
+    ``meaningless``: keys that it cannot honour ('lacp.rate'), each with the remedy. ``contradictions``: conflicts
+    between values that are valid elsewhere, each with the number to write. ``build`` only gets specifications without
+    any.
     """
 
     name: str
@@ -43,6 +44,6 @@ class Architecture:
     meaningless: Mapping[str, str]
     build: Callable[[FabricSpec], Fabric]
     contradictions: Callable[[FabricSpec], Iterable[Problem]] = nothing_more
-    cores: bool = True  # several pods can be joined by Cores; False: one pod, and whoever writes more is told
-    core_ports: CorePorts = "preset"  # how Cores pick a next hop, unless a topology says
+    cores: bool = True  # Cores can join several pods; False: only one pod, and more are an error
+    core_ports: CorePorts = "preset"  # how Cores pick a next hop, unless the topology sets it
     presets: tuple[Preset, ...] = ()

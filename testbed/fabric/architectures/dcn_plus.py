@@ -1,7 +1,7 @@
-"""DCN+: what HPN replaced. Dual-ToR without rails, single plane, three tiers (the paper's own baseline).
+"""DCN+, the predecessor of HPN: dual-ToR without rails, single plane, three tiers (the paper's own baseline).
 
-All NICs of a host hang on the two ToRs of its segment, and what leaves the segment crosses Agg, then Core. Its Cores
-hash: the paper gives preset ports to HPN's own core tier only.
+All NICs of a host connect to the two ToRs of its segment. Traffic that leaves the segment crosses Agg, then Core. Its
+Cores use hashing: the paper gives preset ports to HPN's own core tier only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DCN_PLUS_POD: dict[str, int] = {"segments": 4, "hosts": 16, "rails": 8, "aggs":
 
 
 def _build(spec: FabricSpec) -> Fabric:
-    """Two ToRs per segment, both in one plane; ``rails`` is just the number of NICs of a host."""
+    """Build two ToRs per segment, both in one plane; ``rails`` is just the number of NICs of a host."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=2, planes=1, per_rail=False), planes=1)
     return builder.finish(planes=1, core_ports=ARCHITECTURE.core_ports)

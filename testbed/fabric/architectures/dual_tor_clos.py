@@ -10,7 +10,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 
 
 def _build(spec: FabricSpec) -> Fabric:
-    """Two ToRs per segment and rail, every ToR linked to every Agg of the pod."""
+    """Build two ToRs per segment and rail, every ToR linked to every Agg of the pod."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=2, planes=1), planes=1)
     return builder.finish(planes=1)

@@ -18,14 +18,14 @@ from hpn.testbed.fabric.spec import FabricSpec
 
 
 def _build(spec: FabricSpec) -> Fabric:
-    """One ToR per segment; the NIC has one port of twice the port rate, as in single-ToR."""
+    """Build one ToR per segment; the NIC has one port of twice the port rate, as in single-ToR."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=1, planes=1), planes=1)
     return builder.finish(planes=1, core_ports=ARCHITECTURE.core_ports)
 
 
 def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
-    """Every number but that of pods, which is k, and of rates, which are all one."""
+    """Yield the numbers and rates that differ from those that k, the number of pods, implies."""
     k, half = spec.pods, spec.pods // 2
     if k % 2:
         yield ("pods",), f"pods is {k}, which is the k of a fat tree and must be even; write {k + 1}"

@@ -53,7 +53,7 @@ _PRESETS = (
 
 
 def _build(spec: FabricSpec) -> Fabric:
-    """Two ToRs per segment and rail, one in each plane."""
+    """Build two ToRs per segment and rail, one in each plane."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=2, planes=2), planes=2)
     return builder.finish(planes=2)

@@ -1,7 +1,7 @@
 """Rail-only: every rail a network by itself, no switch between rails (Wang et al., arXiv 2307.12169).
 
 Rail switches are our ToRs, one port per NIC as in that paper; a rail larger than one switch is a two-tier Clos of its
-own. What must change rails does so inside a host.
+own. Traffic that must change rails does so inside a host.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ONE_NETWORK = "a rail is one network with nothing above its Aggs; write more se
 
 
 def _build(spec: FabricSpec) -> Fabric:
-    """One ToR per segment and rail, and ``aggs`` Aggs for each rail alone."""
+    """Build one ToR per segment and rail, and ``aggs`` Aggs for each rail alone."""
     builder = Builder(spec)
     sets = racks(builder, tors=1, planes=1)
     for rail in range(spec.rails):

@@ -1,4 +1,4 @@
-"""Single-ToR: one uplink per NIC at its whole rate, one plane. What dual-ToR replaces (paper section 4)."""
+"""Single-ToR: one uplink per NIC at its full rate, one plane; replaced by dual-ToR (paper section 4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 
 
 def _build(spec: FabricSpec) -> Fabric:
-    """One ToR per segment and rail; the NIC has one port of twice the port rate."""
+    """Build one ToR per segment and rail; the NIC has one port of twice the port rate."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=1, planes=1), planes=1)
     return builder.finish(planes=1)

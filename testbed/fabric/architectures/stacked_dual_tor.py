@@ -1,6 +1,6 @@
-"""Stacked dual-ToR: the wiring of dual-tor-clos, and the two ToRs of a set made one switch (paper section 4).
+"""Stacked dual-ToR: wired as dual-tor-clos, but the two ToRs of a set act as one switch (paper section 4).
 
-What a stack costs is here too: the peer link takes a port of each ToR.
+The cost of a stack is modelled too: the peer link takes a port of each ToR.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 
 
 def _build(spec: FabricSpec) -> Fabric:
-    """Two ToRs per segment and rail; the one at port 0 of each NIC is the primary."""
+    """Build two ToRs per segment and rail; the one at port 0 of each NIC is the primary."""
     builder = Builder(spec)
     sets = racks(builder, tors=2, planes=1)
     clos(builder, sets, planes=1)

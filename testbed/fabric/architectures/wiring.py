@@ -15,10 +15,10 @@ ONE_TOR = "a set has one ToR, so no port ID can be taken twice; leave it out"
 
 
 def racks(builder: Builder, *, tors: int, planes: int, per_rail: bool = True) -> list[ToRSet]:
-    """Hosts and the ToR sets they hang on: ``tors`` ToRs per segment and rail, or per segment when not ``per_rail``.
+    """Add hosts and their ToR sets: ``tors`` ToRs per segment and rail, or per segment when not ``per_rail``.
 
     ToR k of a set belongs to plane k modulo ``planes``. A NIC has a port to each ToR of its set, port k to ToR k, and
-    its whole rate is spread over them.
+    its full rate is spread over them.
     """
     spec = builder.spec
     rate_bps = scaled(spec.nic_port_rate * 2 // tors, spec)
@@ -36,7 +36,7 @@ def racks(builder: Builder, *, tors: int, planes: int, per_rail: bool = True) ->
 
 
 def clos(builder: Builder, sets: Sequence[ToRSet], *, planes: int) -> None:
-    """Above the ToRs, in each plane by itself: each ToR of a pod to all its Aggs, each Agg to its group of Cores."""
+    """Wire the tiers above the ToRs, each plane separately: ToRs to all Aggs of the pod, Aggs to their Core group."""
     spec = builder.spec
     tors = [tor for rack in sets for tor in rack]
     cores = [[builder.core(plane, i) for i in range(spec.cores)] for plane in range(planes)]
@@ -49,12 +49,12 @@ def clos(builder: Builder, sets: Sequence[ToRSet], *, planes: int) -> None:
 
 
 def up(builder: Builder, tors: Sequence[Node], aggs: Sequence[Node]) -> None:
-    """Every one of these ToRs to every one of these Aggs."""
+    """Link every one of these ToRs to every one of these Aggs."""
     spec = builder.spec
     for tor, agg in product(tors, aggs):
         builder.cable(LinkKind.FABRIC, tor, agg, scaled(spec.uplink_rate, spec), spec.uplinks)
 
 
 def _group(node: Node, of: int, groups: int) -> int:
-    """Aggs 0 to 3 of 8 are group 0 of 2, and so on."""
+    """Return the group of a node: Aggs 0 to 3 of 8 are group 0 of 2, and so on."""
     return node.index * groups // of

@@ -1,4 +1,4 @@
-"""What nftables' named counters have counted, read by one dump over nfnetlink: the library would list it as text.
+"""Values of nftables' named counters, read by one nfnetlink dump; the library would list them as text.
 
 Layouts: linux/netfilter/nfnetlink.h (nfgenmsg), linux/netfilter/nf_tables.h (NFTA_OBJ_*, NFTA_COUNTER_*).
 """
@@ -34,7 +34,7 @@ class NftCounters:
         self._request = struct.pack("=IHHII", 16 + len(body), _GET, flags, 1, 0) + body
 
     def packets(self) -> dict[str, int]:
-        """Packets that each has counted, by its name. OSError when the kernel refuses."""
+        """Return the packets that each counter has counted, by its name. OSError when the kernel refuses."""
         self._socket.send(self._request)
         found: dict[str, int] = {}
         while True:

@@ -1,13 +1,13 @@
-"""nftables in one namespace, kept open: through libnftables, where a transaction costs 0.1 ms instead of a process.
+"""A persistent nftables connection in one namespace, through libnftables: 0.1 ms per transaction and no process.
 
-The library's netlink socket belongs to the namespace it was made in; interface names are looked up in whichever
-namespace the thread is in at the time, hence ``run`` enters it too (FACTS trap 11).
+The library's netlink socket belongs to the namespace it was made in. Interface names are looked up in the namespace
+that the thread is in at the time, so ``run`` enters it too (FACTS trap 11).
 
-The library waits for its socket by select(), which aborts the process at descriptor 1,024. So every context is made to
-believe that its socket has one and the same low number, the *slot*; the sockets are kept under numbers of their own,
-and the right one is put into the slot before each use.
+The library waits for its socket by select(), which aborts the process at descriptor 1,024. So every context sees its
+socket under one and the same low number, the *slot*. The sockets are stored under other numbers, and the right one
+is put into the slot before each use.
 
-Rules that change in a failover go past the library, as messages over a socket of our own (``commit``).
+Rules that change in a failover bypass the library, as messages over a socket of our own (``commit``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FD_SETSIZE = 1024  # sys/select.h
 _SIOCGIFINDEX = 0x8933  # linux/sockios.h
 _IFNAMSIZ = 16  # linux/if.h, with the terminating zero
 _IFREQ = struct.Struct(f"={_IFNAMSIZ}si20x")  # name, index
-_SOL_NETLINK, _CAP_ACK, _EXT_ACK = 270, 10, 11  # linux/netlink.h: refusals without a copy of what was asked
+_SOL_NETLINK, _CAP_ACK, _EXT_ACK = 270, 10, 11  # linux/netlink.h: refusals without a copy of the request
 _RECEIVE = 1 << 13
 
 
@@ -59,10 +59,10 @@ def _library() -> ctypes.CDLL:
 
 
 class _Slot:
-    """One descriptor number below 1,024; it holds nothing of use between uses."""
+    """One descriptor number below 1,024, bound to /dev/null between uses."""
 
     def __init__(self) -> None:
-        """MachineError when all low numbers are taken."""
+        """Reserve the number. MachineError when all low numbers are taken."""
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._number = fcntl.fcntl(self._nothing, fcntl.F_DUPFD_CLOEXEC, 3)
         if self._number >= _FD_SETSIZE:
@@ -70,7 +70,7 @@ class _Slot:
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """In the body the slot is the lowest free number: the next descriptor that is opened gets it."""
+        """Make the slot the lowest free number in the body: the next descriptor that is opened gets it."""
         below = []
         while (low := os.dup(self._nothing)) < self._number:
             below.append(low)
@@ -83,7 +83,7 @@ class _Slot:
                 os.close(each)
 
     def taken_out(self) -> int:
-        """What is in the slot, under a number of its own. MachineError when it is no socket."""
+        """Move the slot's socket to another number and return that. MachineError when it is no socket."""
         if not stat.S_ISSOCK(os.fstat(self._number).st_mode):
             raise MachineError(f"{_LIBRARY} of this version opens its socket otherwise than expected; please report it")
         found = os.dup(self._number)
@@ -92,7 +92,7 @@ class _Slot:
 
     @contextmanager
     def holding(self, descriptor: int) -> Iterator[None]:
-        """In the body the slot is that descriptor."""
+        """Put that descriptor into the slot for the body."""
         os.dup2(descriptor, self._number, inheritable=False)
         try:
             yield
@@ -101,7 +101,7 @@ class _Slot:
 
 
 def slot() -> _Slot:
-    """The slot of this process; to be asked for once before a thousand descriptors are open."""
+    """Return the slot of this process; call this once before a thousand descriptors are open."""
     return _slot_of(os.getpid())
 
 
@@ -114,7 +114,7 @@ class Nft:
     """A libnftables context in one namespace."""
 
     def __init__(self, ns: NetNs) -> None:
-        """MachineError when the library is missing."""
+        """Create the context. MachineError when the library is missing."""
         self._ns = ns
         self._library = _library()
         self._slot = slot()
@@ -128,7 +128,7 @@ class Nft:
         self._rules: socket.socket | None = None
 
     def run(self, ruleset: str) -> str:
-        """Carry out ``ruleset`` (the language of nft(8)) as one atomic transaction; returns what a 'list' prints."""
+        """Execute ``ruleset`` (the language of nft(8)) as one atomic transaction; return the output of a 'list'."""
         if self._context is None:
             raise NftError(f"{self._ns.name}: nftables context is closed")
         with self._ns.entered(), self._slot.holding(self._socket):
@@ -141,13 +141,13 @@ class Nft:
         return bytes(output).decode(errors="replace")
 
     def commit(self, messages: Sequence[bytes]) -> None:
-        """Carry out a batch of ``nftables.rules`` as one atomic transaction. NftError: nothing is changed."""
+        """Execute a batch of ``nftables.rules`` as one atomic transaction. NftError: nothing is changed."""
         rules = self._own_socket()
         try:
             rules.send(nftrules.batch(messages))
             answers = _waiting(rules)  # the kernel has answered when ``send`` returns
         except OSError as error:
-            self._close_own_socket()  # with answers that nobody has read
+            self._close_own_socket()  # discards answers that have not been read
             raise NftError(error.errno, f"{self._ns.name}: nftables: {error.strerror}") from error
         refusal = nftrules.refusal(answers, len(messages))
         if refusal is not None:
@@ -155,7 +155,7 @@ class Nft:
             raise NftError(refusal.errno, f"{self._ns.name}: {what}: {refusal.words or os.strerror(refusal.errno)}")
 
     def index_of(self, interface: str) -> int:
-        """The index that an interface of the namespace has now. NftError (ENODEV) when there is none of that name."""
+        """Return the current index of an interface in the namespace. NftError (ENODEV) if it does not exist."""
         own, name = self._own_socket(), interface.encode()
         try:
             if len(name) >= _IFNAMSIZ:
@@ -192,7 +192,7 @@ class Nft:
 
 
 def _waiting(own: socket.socket) -> list[bytes]:
-    """Every datagram that waits to be read. OSError (ENOBUFS) when the kernel had to drop some."""
+    """Return every datagram that waits to be read. OSError (ENOBUFS) when the kernel had to drop some."""
     found: list[bytes] = []
     while True:
         try:

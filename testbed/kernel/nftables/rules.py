@@ -1,8 +1,8 @@
-"""nftables rules of a netdev table as nfnetlink messages: what a chain is to hold, and the batch that has it so. Pure.
+"""nftables rules of a netdev table as nfnetlink messages: chains, expressions and the batch that replaces them. Pure.
 
-Own encoding instead of libnftables' text where rules change in a failover: before each transaction the library asks
-the kernel for all tables, chains, sets and objects and, under the lock that everybody wants then, for all interfaces.
-Its listing is the judge of these bytes in the tests.
+Rules that change in a failover are encoded here instead of as libnftables' text. Before each transaction the library
+reads all tables, chains, sets and objects from the kernel. It also reads all interfaces, under RTNL, which is
+contended then. Its listing is the reference for these bytes in the tests.
 Layouts: linux/netfilter/nfnetlink.h (nfgenmsg, batches), linux/netfilter/nf_tables.h (NFT_*, NFTA_*).
 """
 
@@ -39,11 +39,11 @@ ARPHRD_ETHER = 1
 
 
 class Meta(IntEnum):
-    """What is known of a packet beside its bytes (NFT_META_*)."""
+    """Packet metadata (NFT_META_*)."""
 
     PROTOCOL = 1  # Ethertype, two bytes in network order
-    IIF = 4  # index of the interface that it came in by, a word of this machine
-    IIFTYPE = 8  # ARPHRD_*, two bytes of this machine
+    IIF = 4  # index of the ingress interface, a word in host order
+    IIFTYPE = 8  # ARPHRD_*, two bytes in host order
     L4PROTO = 16  # one byte
 
 
@@ -56,28 +56,28 @@ class Base(IntEnum):
 
 
 def load_meta(key: Meta, register: int) -> bytes:
-    """Put it into the register (a number of NFT_REG_* or NFT_REG32_*)."""
+    """Load metadata into the register (a number of NFT_REG_* or NFT_REG32_*)."""
     return _expression("meta", _word(2, key) + _word(1, register))
 
 
 def load(base: Base, offset: int, size: int, register: int) -> bytes:
-    """Put so many bytes of the packet into the register and those that follow."""
+    """Load ``size`` bytes of the packet into the register and those that follow."""
     return _expression("payload", _word(1, register) + _word(2, base) + _word(3, offset) + _word(4, size))
 
 
 def equal(register: int, value: bytes) -> bytes:
-    """Go on with the rule only where the register holds ``value``."""
+    """Continue with the rule only if the register holds ``value``."""
     return _expression("cmp", _word(1, register) + _word(2, _EQUAL) + _nested(3, rtnl.attribute(1, value)))
 
 
 def jhash(source: int, size: int, modulus: int, seed: int, register: int) -> bytes:
-    """Put Jenkins' hash of the ``size`` bytes from register ``source`` on, modulo ``modulus``, into ``register``."""
+    """Store Jenkins' hash of the ``size`` bytes from register ``source`` on, modulo ``modulus``, in ``register``."""
     words = ((1, source), (2, register), (3, size), (4, modulus), (5, seed), (6, 0), (7, 0))  # offset 0, jenkins
     return _expression("hash", b"".join(_word(kind, value) for kind, value in words))
 
 
 def forward(ifindex: int) -> bytes:
-    """Send the packet out of that interface; nothing more becomes of it here."""
+    """Send the packet out of that interface; it is not processed any further here."""
     return _interface(ifindex) + _expression("fwd", _word(1, 1))
 
 
@@ -87,13 +87,13 @@ def duplicate(ifindex: int) -> bytes:
 
 
 def accept() -> bytes:
-    """Let the packet pass."""
+    """Accept the packet."""
     verdict = _nested(2, _nested(2, _word(1, _ACCEPT)))  # NFTA_IMMEDIATE_DATA { NFTA_DATA_VERDICT { CODE } }
     return _expression("immediate", _word(1, _VERDICT) + verdict)
 
 
 def ethertype(kind: int) -> bytes:
-    """Go on with the rule only for such frames, on an Ethernet: ``ether type`` of nft(8)."""
+    """Continue with the rule only for such Ethernet frames: ``ether type`` of nft(8)."""
     ethernet = load_meta(Meta.IIFTYPE, 1) + equal(1, struct.pack("=H", ARPHRD_ETHER))
     return ethernet + load(Base.LINK, 12, 2, 1) + equal(1, kind.to_bytes(2, "big"))
 
@@ -106,11 +106,11 @@ class Chain:
     name: str
 
     def flush(self) -> bytes:
-        """Message: take all rules out."""
+        """Return the message that removes all rules."""
         return rtnl.message(_DELETE_RULE, 0, self._names)
 
     def append(self, expressions: bytes) -> bytes:
-        """Message: at its end, a rule."""
+        """Return the message that appends a rule."""
         return rtnl.message(_NEW_RULE, _CREATE | _APPEND, self._names + _nested(_EXPRESSIONS, expressions))
 
     @cached_property
@@ -122,7 +122,7 @@ class Chain:
 
 
 def batch(messages: Sequence[bytes]) -> bytes:
-    """The transaction of them all, to be sent at once; they are numbered from 1, and the last asks for an answer."""
+    """Return the transaction of all messages, to be sent at once; numbered from 1, the last requests an answer."""
     numbered = [
         rtnl.renumber(message, rtnl.flags_of(message) | (rtnl.NLM_F_ACK if number == len(messages) else 0), number)
         for number, message in enumerate(messages, 1)
@@ -133,7 +133,7 @@ def batch(messages: Sequence[bytes]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a batch was refused: errno, the kernel's own words or '', the number of the message (0: all of it)."""
+    """Refusal of a batch: errno, the kernel's explanation or '', the number of the message (0: the whole batch)."""
 
     errno: int
     words: str
@@ -141,9 +141,9 @@ class Refusal:
 
 
 def refusal(answers: Iterable[bytes], messages: int) -> Refusal | None:
-    """What is wrong by the kernel's answers (datagrams) to a batch of so many; None when all of it is carried out.
+    """Return the refusal in the kernel's answers (datagrams) to a batch of ``messages``; None on success.
 
-    The first refusal counts: of what a transaction asked first. No answer is one too (EPROTO).
+    The first refusal counts, that of the earliest request. A missing answer is a refusal too (EPROTO).
     """
     acknowledged = False
     for datagram in answers:
@@ -158,7 +158,7 @@ def refusal(answers: Iterable[bytes], messages: int) -> Refusal | None:
 
 
 def describe(message: bytes) -> str:
-    """What a message wanted, for error messages: 'add rule netdev lag_bond0 tx'."""
+    """Describe a request for error messages: 'add rule netdev lag_bond0 tx'."""
     what = "flush chain" if struct.unpack_from("=H", message, 4)[0] == _DELETE_RULE else "add rule"
     told = rtnl.attributes(message[_HEADER.size + _FAMILY.size :])
     names = (told[kind].rstrip(b"\0").decode() for kind in (_TABLE, _CHAIN))

@@ -1,4 +1,4 @@
-"""Socket buffers beyond the system's limit, where we have the right to them."""
+"""Socket buffers beyond the system's limit, if the process has the privilege."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 
 
 def enlarge_receive(sock: socket.socket, bytes_: int) -> None:
-    """Ask for a receive buffer of ``bytes_``; without the right to more take what the limit allows."""
+    """Set a receive buffer of ``bytes_``; without the privilege to exceed the limit, take what it allows."""
     _enlarge(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF, bytes_)
 
 
 def enlarge_send(sock: socket.socket, bytes_: int) -> None:
-    """Ask for a send buffer of ``bytes_``; without the right to more take what the limit allows."""
+    """Set a send buffer of ``bytes_``; without the privilege to exceed the limit, take what it allows."""
     _enlarge(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF, bytes_)
 
 

@@ -1,4 +1,4 @@
-"""Frames on links into a pcapng file: a packet socket at one end of each, which sees what goes either way."""
+"""Packet capture on links to a pcapng file: a packet socket at one end of each link sees both directions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hpn.testbed.kernel.packets import pcapng
 from hpn.testbed.kernel.packets.buffers import enlarge_receive
 
 WHOLE_BYTES = 262_144
-"""Room for any frame; what tcpdump and Wireshark take unless told otherwise."""
+"""Room for any frame; the default of tcpdump and Wireshark."""
 
 _ETH_P_ALL = 3
 _SO_TIMESTAMPNS = 35
@@ -29,14 +29,14 @@ _BUFFER_BYTES = 32 << 20
 _SLACK_NS = 1_000_000  # a packet is stamped this long before it can be read, at most
 _NEVER_NS = 1 << 63
 _CONTROL_BYTES = 64
-_A_ROUND = 1024  # packets of one link; then the others have their turn
+_A_ROUND = 1024  # packets of one link before the others have their turn
 _STAMP = struct.Struct("=qq")
 _COUNTS = struct.Struct("=II")
 
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """Where a link is listened to: ``interface`` in ``ns`` is one of its ends."""
+    """Capture point of a link: ``interface`` in ``ns`` is one of its ends."""
 
     link: str
     ns: NetNs
@@ -46,7 +46,7 @@ class Tap:
 
 @dataclass(slots=True)
 class Captured:
-    """What was seen of a link: packets and bytes in the file, and packets that did not make it there."""
+    """Capture counts of a link: packets and bytes in the file, and packets that were lost before."""
 
     link: str
     packets: int = 0
@@ -55,10 +55,10 @@ class Captured:
 
 
 class Capture:
-    """Frames on ``taps``, up to ``snap_bytes`` of each, written to ``file`` in the order of their stamps.
+    """Frames on ``taps``, up to ``snap_bytes`` of each, written to ``file`` in the order of their timestamps.
 
-    It listens from the beginning. Stamps are CLOCK_REALTIME or, with ``monotonic``, CLOCK_MONOTONIC as in the events of
-    a run. MachineError when an interface is not there.
+    Capture starts at construction. Timestamps are CLOCK_REALTIME or, with ``monotonic``, CLOCK_MONOTONIC as in the
+    events of a run. MachineError when an interface does not exist.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Capture:
         self.captured = [Captured(tap.link) for tap in taps]
         self._file = file
         self._buffer = bytearray(snap_bytes)
-        self._waiting: list[tuple[int, int, bytes, int, pcapng.Direction]] = []  # stamp first: they are sorted by it
+        self._waiting: list[tuple[int, int, bytes, int, pcapng.Direction]] = []  # timestamp first, the sort key
         self._poll = select.epoll()
         self._sockets: list[socket.socket] = []
         for tap in taps:
@@ -88,7 +88,7 @@ class Capture:
             file.write(pcapng.interface(tap.link, f"{tap.ns.name}:{tap.interface}", tap.rate_bps, snap_bytes))
 
     def run(self, end_ns: int | None, stop_fd: int | None = None) -> None:
-        """Write what comes until ``end_ns`` (CLOCK_MONOTONIC), or ``stop_fd`` has ended; None: until interrupted."""
+        """Write frames until ``end_ns`` (CLOCK_MONOTONIC) or until ``stop_fd`` is readable; None: until interrupted."""
         if stop_fd is not None:
             self._poll.register(stop_fd, select.EPOLLIN)
         while end_ns is None or time.monotonic_ns() < end_ns:
@@ -101,7 +101,7 @@ class Capture:
             self._write(settled_ns)
 
     def close(self) -> None:
-        """Write what waits and how much was lost; the file is complete then. It stays open."""
+        """Write the remaining frames and the loss counts, which completes the file. It stays open."""
         for number in range(len(self._sockets)):
             self._read(number)
         self._write(_NEVER_NS)
@@ -114,7 +114,7 @@ class Capture:
         self._poll.close()
 
     def _read(self, number: int) -> int:
-        """Take what a socket has; the stamp below which nothing is left there."""
+        """Read one socket's frames; return the timestamp below which it holds no more."""
         sock, captured = self._sockets[number], self.captured[number]
         for _ in range(_A_ROUND):
             try:
@@ -122,7 +122,7 @@ class Capture:
             except BlockingIOError:
                 return _NEVER_NS
             except OSError as error:
-                if error.errno != errno.ENETDOWN:  # is told once; the socket hears the interface again when it is back
+                if error.errno != errno.ENETDOWN:  # reported once; the socket receives again when the interface is back
                     raise
                 continue
             ((_, _, stamp),) = control
@@ -135,7 +135,7 @@ class Capture:
         return self._waiting[-1][0] if self._waiting else 0
 
     def _write(self, settled_ns: int) -> None:
-        """Write what was stamped before ``settled_ns``, in order: nothing older can come any more, from any link."""
+        """Write frames stamped before ``settled_ns``, in order: no link can deliver an older one any more."""
         self._waiting.sort(key=itemgetter(0))
         count = bisect_left(self._waiting, settled_ns, key=itemgetter(0))
         for at_ns, number, frame, size, direction in self._waiting[:count]:

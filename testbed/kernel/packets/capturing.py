@@ -1,6 +1,6 @@
-"""A process that captures at set times: ``python -m testbed.kernel.capturing``, its order a line of JSON on stdin.
+"""Capture process, run as ``python -m hpn.testbed.kernel.packets.capturing``; its order is a line of JSON on stdin.
 
-It writes a file for each time and, at the end, what it saw to stdout. When its stdin ends it does so early.
+It writes one file per time window and finally prints the capture counts. It finishes early when its stdin ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hpn.testbed.kernel.process.sandbox import die_with_parent
 
 @dataclass(frozen=True, slots=True)
 class TapOrder:
-    """A ``Tap``, its namespace as an inherited descriptor."""
+    """A ``Tap`` with its namespace as an inherited descriptor."""
 
     link: str
     node: str
@@ -32,7 +32,7 @@ class TapOrder:
 
 @dataclass(frozen=True, slots=True)
 class WindowOrder:
-    """A file to be written between two moments (CLOCK_MONOTONIC)."""
+    """A file to be captured between two moments (CLOCK_MONOTONIC)."""
 
     file: str
     start_ns: int
@@ -41,7 +41,7 @@ class WindowOrder:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be captured: every tap in every window, in order of time."""
+    """Capture order: every tap in every window, in order of time."""
 
     taps: Sequence[TapOrder]
     windows: Sequence[WindowOrder]
@@ -49,12 +49,12 @@ class Order:
     application: str
 
     def line(self) -> bytes:
-        """As it is sent."""
+        """Encode the order as the line that is sent."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
 def main() -> None:
-    """Carry out the order that comes on stdin."""
+    """Execute the order from stdin."""
     die_with_parent()
     given = json.loads(sys.stdin.readline())
     taps = [
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def _told_to_end(start_ns: int) -> bool:
-    """Wait for a moment; whether stdin ended before it."""
+    """Wait for a moment; return True if stdin ended before it."""
     left_s = max(start_ns - time.monotonic_ns(), 0) / 1e9
     return bool(select.select([sys.stdin], [], [], left_s)[0])
 

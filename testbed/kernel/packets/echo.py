@@ -1,6 +1,6 @@
-"""ICMP echo from inside namespaces: who answers whom, asked of many at once by packets (RFC 792, RFC 1122 3.2.2.6).
+"""ICMP echo from inside namespaces: reachability between many pairs at once (RFC 792, RFC 1122 3.2.2.6).
 
-The answer is the kernel's of the host that is asked; it comes back whatever runs there.
+The kernel of the destination host replies, whatever runs there.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _LONGEST_IP_HEADER = 60
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """An address to ask from, and where it is."""
+    """A source address and its namespace."""
 
     space: NetNs
     ip: str
 
 
 async def answered(asking: Sequence[tuple[Asker, str]], rounds: int, every_s: float) -> set[int]:
-    """Positions of those whose address answered, of askers and addresses to be asked; takes ``rounds * every_s``.
+    """Return the indexes of the (source, destination) pairs that got a reply; takes ``rounds * every_s``.
 
-    Each round asks all that have not answered yet. What cannot be sent is not answered. OSError when a socket cannot
-    be had; at most 65,536 may be asked.
+    Each round repeats all requests without a reply. A request that cannot be sent counts as unanswered. OSError when a
+    socket cannot be created; at most 65,536 pairs.
     """
     loop = asyncio.get_running_loop()
     sockets: dict[Asker, socket.socket] = {}
@@ -71,11 +71,11 @@ def _ask(sock: socket.socket, ip: str, number: int) -> None:
 
 
 def _take(sock: socket.socket, asking: Sequence[tuple[Asker, str]], found: set[int]) -> None:
-    """Take what has arrived. Every socket of the namespace gets every reply: sender and number say whose it is."""
+    """Read replies. Every socket of the namespace gets every reply: sender and number identify the request."""
     while True:
         try:
             packet, (source, _) = sock.recvfrom(_LONGEST_IP_HEADER + _HEAD.size)
-        except OSError:  # nothing left, or an error that an earlier request came back with
+        except OSError:  # nothing left, or an error caused by an earlier request
             return
         body = packet[(packet[0] & 0xF) * 4 :]
         if len(body) < _HEAD.size:
@@ -86,7 +86,7 @@ def _take(sock: socket.socket, asking: Sequence[tuple[Asker, str]], found: set[i
 
 
 def _checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071) of an even number of bytes."""
+    """Return the Internet checksum (RFC 1071) of an even number of bytes."""
     total = sum(int(word) for (word,) in struct.iter_unpack("!H", data))
     total = (total & 0xFFFF) + (total >> 16)
     return ~(total + (total >> 16)) & 0xFFFF

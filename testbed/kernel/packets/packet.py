@@ -1,7 +1,7 @@
-"""Packet sockets (AF_PACKET): control protocols that speak Ethernet on one port of one namespace.
+"""Packet sockets (AF_PACKET): control protocols over Ethernet on one port of one namespace.
 
-Closing a packet socket costs the kernel an RCU grace period, some 15 ms, so a namespace has one per ethertype, shared
-by all its ports: a lab of 500 ports dies in seconds instead of a quarter of a minute, and a ToR that crashes does not
+Closing a packet socket costs the kernel an RCU grace period, some 15 ms. So a namespace has one per ethertype, shared
+by all its ports. A lab of 500 ports closes in seconds instead of a quarter of a minute. A ToR that crashes does not
 stall the event loop that is measuring it.
 """
 
@@ -18,7 +18,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.rtnl import mac_bytes
 
 OnFrame = Callable[[bytes, str], None]
-"""Given a frame's payload and its source MAC address."""
+"""Callback for a frame: its payload and its source MAC address."""
 
 _SOL_PACKET, _PACKET_ADD_MEMBERSHIP, _PACKET_ORIGDEV = 263, 1, 9
 _PACKET_MR_MULTICAST = 0
@@ -27,20 +27,20 @@ _CLOSERS = 256
 _FRAMES_A_WAKE = 64
 _MREQ = struct.Struct("=iHH8s")
 _hubs: dict[tuple[int, int, bool], _Hub] = {}
-_open: set[socket.socket] = set()  # all that the kernel still has
+_open: set[socket.socket] = set()  # sockets that the kernel has not released yet
 
 
 class PacketSocket:
-    """One ethertype on one interface; the kernel writes and strips the Ethernet header.
+    """A socket for one ethertype on one interface; the kernel writes and strips the Ethernet header.
 
-    With ``on_frame`` it listens, on the running event loop. OSError when the interface is missing, PermissionError
+    With ``on_frame`` it receives, on the running event loop. OSError when the interface is missing, PermissionError
     without CAP_NET_RAW in the namespace.
     """
 
     def __init__(
         self, ns: NetNs, interface: str, ethertype: int, *, group: str | None = None, on_frame: OnFrame | None = None
     ) -> None:
-        """``group`` is a multicast MAC address to listen to."""
+        """Open the socket; ``group`` is a multicast MAC address to receive."""
         with ns.entered():
             ifindex = socket.if_nametoindex(interface)
         self._interface = interface
@@ -56,14 +56,14 @@ class PacketSocket:
         return self._hub.send(payload, (self._interface, self._ethertype, 0, 0, mac_bytes(destination)))
 
     def close(self) -> None:
-        """Fall deaf and mute at once; the kernel's part of closing runs in the background."""
+        """Stop sending and receiving; the socket is closed in the background."""
         if self._hub is not None:
             self._hub.leave(self._interface, self._on_frame)
             self._hub = None
 
 
 class _Hub:
-    """The one socket of a namespace for one ethertype, and the ports that use it. Deaf unless ``listening``."""
+    """The one socket of a namespace for one ethertype, and the ports that use it. It receives only if ``listening``."""
 
     def __init__(self, ns: NetNs, ethertype: int, listening: bool) -> None:
         self._key = (ns.fd, ethertype, listening)
@@ -122,47 +122,47 @@ def _hub(ns: NetNs, ethertype: int, listening: bool) -> _Hub:
 
 @cache
 def _closers() -> ThreadPoolExecutor:
-    """Many closings share one grace period when they run side by side."""
+    """Return the thread pool for closing: concurrent closings share one grace period."""
     return ThreadPoolExecutor(_CLOSERS, thread_name_prefix="packet-close")
 
 
 def open_packets(ns: NetNs, ethertype: int) -> socket.socket:
-    """A packet socket that hears every interface of the namespace for one ethertype; with 0 it hears nothing.
+    """Open a packet socket that receives one ethertype on every interface of the namespace; with 0 it receives nothing.
 
-    It is noted as by ``opened_for_packets``. PermissionError without CAP_NET_RAW in the namespace.
+    It is registered as by ``opened_for_packets``. PermissionError without CAP_NET_RAW in the namespace.
     """
     kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
     opened = opened_for_packets(ns.socket(socket.AF_PACKET, kind, socket.htons(ethertype)))
-    # What a member of a bond received would otherwise come with the bond as its interface.
+    # Otherwise frames received by a member of a bond would have the bond as their interface.
     opened.setsockopt(_SOL_PACKET, _PACKET_ORIGDEV, 1)
     return opened
 
 
 def join_group(opened: socket.socket, ifindex: int, group: str) -> None:
-    """Hear a multicast MAC address on this interface. OSError when it is missing."""
+    """Receive a multicast MAC address on this interface. OSError when it is missing."""
     membership = _MREQ.pack(ifindex, _PACKET_MR_MULTICAST, 6, mac_bytes(group))
     opened.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
 
 
 def opened_for_packets(opened: socket.socket) -> socket.socket:
-    """Note a socket whose closing takes the kernel long, for ``close_all``; returns it."""
+    """Register a socket that takes the kernel long to close, for ``close_all``; return it."""
     _open.add(opened)
     return opened
 
 
 def close_soon(opened: socket.socket) -> None:
-    """Close a socket that was noted, in the background."""
+    """Close a registered socket in the background."""
     _closers().submit(_close, opened)
 
 
 def finish_closing() -> None:
-    """Wait until every closed packet socket is gone from the kernel."""
+    """Wait until the kernel has released every closed packet socket."""
     _closers().shutdown()
     _closers.cache_clear()
 
 
 def close_all() -> None:
-    """Close every packet socket of a process that is about to end, in use or not, and wait until they are gone.
+    """Close every packet socket of a process that is about to end, in use or not, and wait until all are released.
 
     The kernel would close them one after another.
     """

@@ -1,7 +1,7 @@
-"""Packet sockets for many frames at a time: one ethertype on all interfaces of a namespace, to one address.
+"""Packet sockets for batches of frames: one ethertype on all interfaces of a namespace, to one address.
 
-sendmmsg(2) and recvmmsg(2) carry up to 64 frames by one system call. Interfaces are told apart by their index: with
-names, as Python's own calls have them, each frame costs the kernel a second call.
+sendmmsg(2) and recvmmsg(2) carry up to 64 frames per system call. Interfaces are identified by index. Python's own
+calls use names, which cost the kernel a second call per frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hpn.testbed.kernel.packets.packet import PACKET_OUTGOING, join_group, open_
 from hpn.testbed.kernel.rtnetlink.rtnl import mac_bytes
 
 _FRAMES = 64
-_LONGEST = 2048  # what is longer is cut
+_LONGEST = 2048  # longer frames are truncated
 _ADDRESS = struct.Struct("=HHiHBB8s")  # sockaddr_ll: family, protocol, ifindex, hardware type, packet type, length, MAC
 _ADDRESS_BYTES, _MESSAGE_BYTES = 20, 64
 
@@ -46,10 +46,10 @@ class _Message(ctypes.Structure):
 
 
 class Frame:
-    """One payload that is to leave by one interface, laid out for the kernel, to be sent as often as is wanted."""
+    """One payload for one interface, laid out for the kernel; it can be sent any number of times."""
 
     def __init__(self, ifindex: int, ethertype: int, group: str, payload: bytes) -> None:
-        """``group`` is the MAC address it is sent to."""
+        """Lay out the frame; ``group`` is its destination MAC address."""
         self.ifindex = ifindex
         self.payload = payload
         protocol, octets = socket.htons(ethertype), mac_bytes(group)
@@ -63,7 +63,7 @@ class Frame:
 
 
 class _Room:
-    """Memory for ``_FRAMES`` frames that come in, with their addresses."""
+    """Memory for ``_FRAMES`` received frames and their addresses."""
 
     def __init__(self) -> None:
         self.payloads, self.addresses = bytearray(_FRAMES * _LONGEST), bytearray(_FRAMES * _ADDRESS_BYTES)
@@ -76,18 +76,18 @@ class _Room:
             self.messages[at] = _Message(
                 _Header(addresses + at * _ADDRESS_BYTES, _ADDRESS_BYTES, iovec, 1, None, 0, 0), 0
             )
-        # Reading a field of a structure of ctypes takes longer than all else that a frame costs here.
+        # Reading a field of a ctypes structure takes longer than all other work per frame.
         self.lengths = memoryview(self.messages).cast("B").cast("I")[_Message.length.offset // 4 :: _MESSAGE_BYTES // 4]
         self.ifindexes = memoryview(self.addresses).cast("i")[1 :: _ADDRESS_BYTES // 4]
         self.kinds = memoryview(self.addresses)[10::_ADDRESS_BYTES]
 
 
 def _address_of(memory: bytearray) -> int:
-    return ctypes.addressof((ctypes.c_char * len(memory)).from_buffer(memory))  # which may never be resized
+    return ctypes.addressof((ctypes.c_char * len(memory)).from_buffer(memory))  # the buffer must never be resized
 
 
 class PacketBatch:
-    """The frames of one ethertype in one namespace; sockets of a process share memory, so one thread uses them.
+    """The frames of one ethertype in one namespace; a process's sockets share buffers, so only one thread may use them.
 
     PermissionError without CAP_NET_RAW in the namespace.
     """
@@ -96,35 +96,35 @@ class PacketBatch:
     _outgoing_at = _address_of(_outgoing)
 
     def __init__(self, ns: NetNs, ethertype: int, group: str) -> None:
-        """``group`` is the multicast MAC address that ``listen`` listens to."""
+        """Open the socket; ``group`` is the multicast MAC address that ``listen`` subscribes to."""
         self._socket = open_packets(ns, ethertype)
         self._group = group
 
     @property
     def socket(self) -> socket.socket:
-        """What to wait for, and to close."""
+        """Underlying socket, to wait for and to close."""
         return self._socket
 
     def listen(self, ifindex: int) -> None:
-        """Hear the group on this interface. OSError when it is missing."""
+        """Receive the group on this interface. OSError when it is missing."""
         join_group(self._socket, ifindex, self._group)
 
     def send(self, frames: Sequence[Frame]) -> None:
-        """Send them, each once; an interface that cannot take one now loses it."""
+        """Send each frame once; an interface that cannot take one now loses it."""
         for first in range(0, len(frames), _FRAMES):
             some = frames[first : first + _FRAMES]
             self._outgoing[: len(some) * _MESSAGE_BYTES] = b"".join([frame.message for frame in some])
             self._send(len(some))
 
     def _send(self, count: int) -> None:
-        """The kernel stops at a frame that cannot leave; those after it go on their own."""
+        """Send the first ``count`` frames; the kernel stops at one that cannot be sent, so continue after it."""
         done = 0
         while done < count:
             at = ctypes.c_void_p(self._outgoing_at + done * _MESSAGE_BYTES)
             done += max(libc.sendmmsg(self._socket.fileno(), at, count - done, 0), 1)
 
     def receive(self) -> list[tuple[int, bytes]]:
-        """Index of the interface and payload of up to 64 frames that wait; empty when none does, or one went down."""
+        """Return interface index and payload of up to 64 waiting frames; empty if none, or an interface went down."""
         room, found = self._incoming, []
         for at in range(libc.recvmmsg(self._socket.fileno(), room.messages, _FRAMES, socket.MSG_DONTWAIT, None)):
             if room.kinds[at] != PACKET_OUTGOING:

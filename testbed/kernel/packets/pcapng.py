@@ -1,4 +1,4 @@
-"""The file format that Wireshark reads, with several interfaces in one file (draft-ietf-opsawg-pcapng). PURE."""
+"""The pcapng file format of Wireshark, with several interfaces in one file (draft-ietf-opsawg-pcapng). PURE."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import IntEnum
 SECTION, INTERFACE, STATISTICS, PACKET = 0x0A0D0D0A, 1, 5, 6
 MAGIC, _ANY_LENGTH = 0x1A2B3C4D, -1
 _ETHERNET = 1
-NANOSECONDS = 9  # if_tsresol: stamps count 10^-9 s
+NANOSECONDS = 9  # if_tsresol: timestamps count 10^-9 s
 _END_OF_OPTIONS = bytes(4)
 _COMMENT, _APPLICATION = 1, 4
 NAME, _DESCRIPTION, _SPEED, RESOLUTION = 2, 3, 8, 9
@@ -20,14 +20,14 @@ _Options = Iterable[tuple[int, bytes]]
 
 
 class Direction(IntEnum):
-    """Which way a packet went, as the interface sees it."""
+    """Direction of a packet, as the interface sees it."""
 
     IN = 1
     OUT = 2
 
 
 def section(application: str, comment: str) -> bytes:
-    """What a file begins with."""
+    """Return the section header, which begins a file."""
     return _block(
         SECTION,
         struct.pack("<IHHq", MAGIC, 1, 0, _ANY_LENGTH),
@@ -36,7 +36,7 @@ def section(application: str, comment: str) -> bytes:
 
 
 def interface(name: str, description: str, rate_bps: int, snap_bytes: int) -> bytes:
-    """An Ethernet interface; the first one of a file has number 0."""
+    """Return the block of an Ethernet interface; the first one of a file has number 0."""
     options = [*_texts((NAME, name), (_DESCRIPTION, description)), (_SPEED, struct.pack("<Q", rate_bps))]
     options.append((RESOLUTION, bytes([NANOSECONDS])))
     return _block(INTERFACE, struct.pack("<HHI", _ETHERNET, 0, snap_bytes), options)
@@ -45,14 +45,14 @@ def interface(name: str, description: str, rate_bps: int, snap_bytes: int) -> by
 def packet(
     number: int, at_ns: int, frame: bytes, frame_bytes: int, direction: Direction, comments: Iterable[str] = ()
 ) -> bytes:
-    """A frame seen at interface ``number`` at ``at_ns`` since 1970; ``frame_bytes`` is its length before it was cut."""
+    """Return a frame of interface ``number``, ``at_ns`` since 1970; ``frame_bytes`` is its untruncated length."""
     head = struct.pack("<IIIII", number, at_ns >> 32, at_ns & 0xFFFFFFFF, len(frame), frame_bytes)
     texts = _texts(*((_COMMENT, comment) for comment in comments))
     return _block(PACKET, head + _padded(frame), [(FLAGS, struct.pack("<I", direction)), *texts])
 
 
 def statistics(number: int, at_ns: int, received: int, dropped: int) -> bytes:
-    """How many packets interface ``number`` had, and how many of them were lost on their way to the file."""
+    """Return the packet count of interface ``number``, and how many of them were lost before the file."""
     options = [(_RECEIVED, struct.pack("<Q", received)), (DROPPED, struct.pack("<Q", dropped))]
     return _block(STATISTICS, struct.pack("<III", number, at_ns >> 32, at_ns & 0xFFFFFFFF), options)
 

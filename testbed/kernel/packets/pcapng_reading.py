@@ -1,7 +1,7 @@
-"""Reads what ``testbed.kernel.packets.pcapng`` writes, from files that may be cut or anybody's. PURE.
+"""Reader for files of ``testbed.kernel.packets.pcapng``, which may be truncated or untrusted. PURE.
 
-Changes when we write another block. It is no reader of all pcapng there is: one section, little-endian, stamps in
-nanoseconds, as our own captures have.
+Changes when hpn writes another block. It does not read every pcapng file: only one section, little-endian, with
+timestamps in nanoseconds, as hpn's own captures have.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ _OPTION = struct.Struct("<HH")
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Where frames were seen: its number in the file is its place among the interfaces."""
+    """A capture interface; its number in the file is its position among the interfaces."""
 
     name: str
     snap_bytes: int
-    block: bytes  # as it stands in the file
+    block: bytes  # raw block of the file
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame at an interface, by its number."""
+    """A frame captured at an interface, given by its number."""
 
     interface: int
     at_ns: int
     content: bytes
-    frame_bytes: int  # before it was cut
+    frame_bytes: int  # before truncation
     direction: Direction
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Frames that an interface saw and that are not in the file."""
+    """Frames that an interface received and that are not in the file."""
 
     frames: int
 
 
 def blocks(content: bytes) -> Iterator[Interface | Frame | Dropped]:
-    """What is in a file, in its order. ValueError says what is wrong and where, after all that was whole."""
+    """Yield the contents of a file in order. ValueError, after everything intact, names the error and its place."""
     if len(content) < _SMALLEST or _HEAD.unpack_from(content)[0] != SECTION:
         raise ValueError("it is no pcapng file")
     if content[8:12] != struct.pack("<I", MAGIC):

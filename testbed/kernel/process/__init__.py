@@ -1,1 +1,1 @@
-"""Processes: the sandbox, confined programs, what they may have and how they end."""
+"""Processes: the sandbox, confined programs, their limits and their termination."""

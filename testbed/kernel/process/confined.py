@@ -1,6 +1,6 @@
-"""A program in a network namespace, in a PID namespace of its own: whatever it forks ends with it.
+"""Programs in a network namespace and a PID namespace of their own: all their children end with them.
 
-Changes when a program is to be confined in another way. The far end is ``testbed.kernel.process.confining``.
+Changes when the confinement of programs changes. The far end is ``testbed.kernel.process.confining``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MODULE = "hpn.testbed.kernel.process.confining"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended: its exit code, less than 0 for a signal; None: it could not be started, for ``why``.
+    """Result of a program: its exit code, negative for a signal; None: it could not be started, for reason ``why``.
 
-    ``left``: processes that it had started and left running, which have been killed.
+    ``left``: number of processes that it had started and left running, which have been killed.
     """
 
     code: int | None
@@ -35,7 +35,7 @@ class Ended:
 
     @property
     def text(self) -> str:
-        """'exit code 3, and left 2 processes behind'."""
+        """Description such as 'exit code 3, and left 2 processes behind'."""
         if self.code is None:
             return self.why
         how = f"killed by signal {-self.code}" if self.code < 0 else f"exit code {self.code}"
@@ -43,10 +43,10 @@ class Ended:
 
 
 class Confined:
-    """A process that will be the program once it gets its order; its standard streams are pipes, not blocking.
+    """A process that becomes the program once it gets its order; its standard streams are non-blocking pipes.
 
-    Its descriptors are the owner's to read: ``stdin``, ``stdout``, ``stderr`` and ``pidfd``. MachineError when this
-    kernel gives no PID namespace. Call ``close`` when it has ended.
+    The owner reads its descriptors ``stdin``, ``stdout``, ``stderr`` and ``pidfd``. MachineError when the kernel does
+    not support PID namespaces. Call ``close`` when it has ended.
     """
 
     def __init__(self, space: NetNs) -> None:
@@ -79,12 +79,12 @@ class Confined:
     def order(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, at_ns: int = 0, *, batch: bool = False
     ) -> None:
-        """Become this program at a time of CLOCK_MONOTONIC; one that has passed: now.
+        """Become this program at a time of CLOCK_MONOTONIC; if that has passed, at once.
 
-        ``batch``: in the scheduling class SCHED_BATCH, by which a kernel in virtual time knows who polls.
+        ``batch``: use the scheduling class SCHED_BATCH, by which a kernel in virtual time recognises polling programs.
         """
         order = {"argv": list(argv), "env": dict(env), "cwd": str(cwd), "at_ns": at_ns, "batch": batch}
-        with suppress(BrokenPipeError):  # it has ended, and that is noticed elsewhere
+        with suppress(BrokenPipeError):  # it has ended, which is detected elsewhere
             left = memoryview(json.dumps(order).encode())
             while left:
                 left = left[os.write(self._control, left) :]
@@ -92,15 +92,15 @@ class Confined:
         self._control = -1
 
     def terminate(self) -> None:
-        """SIGTERM for the program and all that it has started."""
+        """Send SIGTERM to the program and all processes that it started."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it, and all that it has started, at once."""
+        """Kill it, and all processes that it started, at once."""
         self._signal(signal.SIGKILL)
 
     def ended(self) -> Ended:
-        """How it ended, once it has: ``pidfd`` can be read then."""
+        """Return its result once it has ended, which ``pidfd`` signals by becoming readable."""
         self._process.wait()
         words = b""
         while data := os.read(self._status, 1 << 12):
@@ -113,10 +113,10 @@ class Confined:
         return Ended(int(told["code"]), int(told["left"]))
 
     def close(self) -> None:
-        """Give its descriptors back."""
+        """Close its descriptors."""
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
-                with suppress(OSError):  # what was to be written cannot be
+                with suppress(OSError):  # unwritten data cannot be flushed
                     stream.close()
         for fd in (self._control, self._status, self.pidfd):
             if fd >= 0:
@@ -130,7 +130,7 @@ class Confined:
 
 @contextmanager
 def _children_confined() -> Iterator[None]:
-    """The next child is the first process of a new PID namespace. For the thread that has it."""
+    """Make the next child the first process of a new PID namespace. Affects the calling thread only."""
     home = os.open("/proc/thread-self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
         unshare(CLONE_NEWPID)

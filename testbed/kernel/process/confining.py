@@ -1,8 +1,8 @@
 """First process of a confined program's PID namespace (``process.confined``): run by its path, not imported.
 
-It enters a network namespace, gives itself a /proc, a /sys and a /dev/shm of its own, waits for its order, starts the
-program, collects orphans, passes SIGTERM on to all, and says how the program ended. When it ends itself, the kernel
-kills what is left in there.
+It enters a network namespace, mounts a /proc, a /sys and a /dev/shm of its own, waits for its order and starts the
+program. It reaps orphans, passes SIGTERM on to all, and reports how the program ended. When it ends itself, the
+kernel kills all remaining processes of the namespace.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CANNOT_START = 127
 
 
 def main(network: int, control: int, status: int) -> None:
-    """Run the order that comes over ``control``; say over ``status`` how its program ended."""
+    """Run the order from ``control``; report over ``status`` how its program ended."""
     die_with_parent()
     signal.signal(signal.SIGTERM, _pass_on)
     os.set_inheritable(status, False)
@@ -47,7 +47,7 @@ def main(network: int, control: int, status: int) -> None:
     close_all_but({control, status})
     content = _all_of(control)
     if not content:
-        return  # nobody wants anything any more
+        return  # the owner closed the pipe without an order
     order = json.loads(content)
     left_ns = order["at_ns"] - time.monotonic_ns()
     if left_ns > 0:
@@ -64,9 +64,9 @@ def _own_mounts() -> None:
     unshare(CLONE_NEWNS)
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    with suppress(OSError):  # where nobody may mount sysfs, /sys stays as it was
+    with suppress(OSError):  # where sysfs must not be mounted, /sys stays as it was
         mount_sys()
-    with suppress(OSError):  # hosts share no memory, and nothing is left there; some systems have none
+    with suppress(OSError):  # hosts share no memory, and it is cleaned up; some systems have no /dev/shm
         mount("hpn", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
 
 
@@ -79,7 +79,7 @@ def _all_of(fd: int) -> bytes:
 
 
 def _be(order: dict[str, object], status: int) -> NoReturn:
-    """Become the program."""
+    """Execute the program in this process."""
     argv, env, cwd = order["argv"], order["env"], order["cwd"]
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -96,7 +96,7 @@ def _be(order: dict[str, object], status: int) -> NoReturn:
 
 
 def _wait_for(child: int) -> int:
-    """The exit code of the child, less than 0 for a signal; orphans are collected on the way."""
+    """Return the exit code of the child, negative for a signal; orphans are reaped meanwhile."""
     while True:
         pid, found = os.waitpid(-1, 0)
         if pid == child:
@@ -104,7 +104,7 @@ def _wait_for(child: int) -> int:
 
 
 def _others() -> int:
-    """How many processes the program has left running."""
+    """Return the number of processes that the program has left running."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -117,7 +117,7 @@ def _pass_on(number: int, _frame: FrameType | None) -> None:
 
 
 def _tell(status: int, words: dict[str, object]) -> None:
-    with suppress(BrokenPipeError):  # nobody listens any more
+    with suppress(BrokenPipeError):  # the reader is gone
         os.write(status, json.dumps(words).encode() + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""How many files a process may have open: raised to what is needed, where this process may."""
+"""The limit on open files of a process: raised as needed, if the process has the privilege."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import resource
 
 
 def limit_below(count: int) -> int | None:
-    """The limit that ``allow(count)`` would run into; None: there would be none. Nothing is changed."""
+    """Return the limit that would keep ``allow(count)`` from succeeding; None if it would succeed. Changes nothing."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if resource.RLIM_INFINITY in (soft, hard) or count <= hard:
         return None
@@ -19,9 +19,9 @@ def limit_below(count: int) -> int | None:
 
 
 def allow(count: int) -> int | None:
-    """Let this process have ``count`` files open; the limit where that is lower and it may not be raised.
+    """Let this process have ``count`` files open; return the limit if it is lower and cannot be raised.
 
-    The hard limit is raised too by who has CAP_SYS_RESOURCE: root of most machines, and of a guest, which starts with
+    With CAP_SYS_RESOURCE the hard limit is raised too: as root of most machines, and of a guest, which starts with
     4,096.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -31,6 +31,6 @@ def allow(count: int) -> int | None:
         return None
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
-    except (OSError, ValueError):  # not allowed, or beyond what its kernel has for anybody
+    except (OSError, ValueError):  # not allowed, or beyond the kernel's own maximum
         return hard
     return None

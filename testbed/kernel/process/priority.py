@@ -1,4 +1,4 @@
-"""Which of a lab's processes the scheduler takes first."""
+"""Scheduling priority among a lab's processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NICE = -10
 
 
 def go_first() -> None:
-    """Have this thread run before ordinary processes, and what it starts from now on not; a user's may not: nothing."""
+    """Run this thread before ordinary processes, but not its future children; no-op without the privilege."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)

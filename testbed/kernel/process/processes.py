@@ -1,4 +1,4 @@
-"""Processes of a sandbox, seen by its first process; signals of a command that has something to undo."""
+"""Processes of a sandbox, as seen by its first process; signals of a command that must clean up."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import IO
 
 
 def own_pids() -> list[int]:
-    """Every process of the sandbox: its /proc shows no others."""
+    """Return every process of the sandbox: its /proc shows no others."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether somebody has stopped the process (SIGSTOP, or a debugger); False when it is gone."""
+    """Return True if the process is stopped (SIGSTOP, or a debugger); False when it is gone."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -26,7 +26,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def reap_strangers(own: Container[int]) -> None:
-    """Collect orphans that fell to us as first process; ``own`` children are left to those who wait for them."""
+    """Reap orphans inherited as the first process; ``own`` children are left to their waiters."""
     while True:
         try:
             found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -38,7 +38,7 @@ def reap_strangers(own: Container[int]) -> None:
 
 
 def piped(stream: IO[bytes] | None) -> IO[bytes]:
-    """A standard stream of a child that was started with a pipe for it. ValueError when it was not."""
+    """Return a child's standard stream that is a pipe. ValueError if the child was started without one."""
     if stream is None:
         raise ValueError("the child was started without a pipe for this stream")
     return stream
@@ -46,9 +46,9 @@ def piped(stream: IO[bytes] | None) -> IO[bytes]:
 
 @contextmanager
 def interrupted_by_any_signal() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP act as Ctrl-C does: what was begun is undone.
+    """Make SIGTERM and SIGHUP act as Ctrl-C does, so that the command cleans up.
 
-    What nohup ignores stays ignored, and so does what is set to be ignored meanwhile, when nothing is to be undone.
+    Signals that nohup ignores stay ignored, and so do those ignored later, when there is nothing to clean up.
     """
     previous = {number: signal.signal(number, _interrupt) for number in not_ignored(signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -60,7 +60,7 @@ def interrupted_by_any_signal() -> Iterator[None]:
 
 
 def not_ignored(*signals: signal.Signals) -> list[signal.Signals]:
-    """Those of the signals that nobody has set to be ignored, as nohup does with SIGHUP."""
+    """Return those of the signals that are not ignored; nohup ignores SIGHUP."""
     return [number for number in signals if signal.getsignal(number) != signal.SIG_IGN]
 
 

@@ -1,10 +1,10 @@
 """The sandbox: namespaces around one process, so that killing that process removes everything (DESIGN rule 2).
 
-User namespace (when not root, or when asked), network, mount, IPC and PID namespaces; a private tmpfs on /run and
+User namespace (when not root, or on request), network, mount, IPC and PID namespaces; a private tmpfs on /run and
 a /proc of its own. The first process of the PID namespace is the sandbox's lifetime: when it dies the kernel
 kills every other process in there and, with the last of them, drops mounts, namespaces and interfaces.
 
-Two processes are made: a *warden* outside the PID namespace, whose only work is to wait, and the *first process*
+Two processes are created: a *warden* outside the PID namespace, which only waits, and the *first process*
 inside. Each dies with its parent, unless the sandbox is detached.
 """
 
@@ -44,20 +44,20 @@ _ENTER_ORDER = (("user", CLONE_NEWUSER), ("mnt", CLONE_NEWNS), ("net", CLONE_NEW
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """A standing sandbox seen from outside: process IDs of its warden and its first process."""
+    """A running sandbox seen from outside: process IDs of its warden and its first process."""
 
     warden_pid: int
     first_pid: int
 
     def wait(self) -> int:
-        """Block until it ends; the first process's exit code, or 128 + signal number."""
+        """Block until the sandbox ends; return the first process's exit code, or 128 + signal number."""
         _, status = os.waitpid(self.warden_pid, 0)
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
 
 
 def needs_user_namespace() -> bool:
-    """True when this process may not make network namespaces without a user namespace."""
+    """Return True if this process may not create network namespaces without a user namespace."""
     return os.geteuid() != 0
 
 
@@ -69,12 +69,11 @@ def spawn(
     keep: Collection[int] = (),
     afterwards: Callable[[], None] = lambda: None,
 ) -> Sandbox:
-    """Fork ``body`` as the first process of a new sandbox; returns once the sandbox stands.
+    """Fork ``body`` as the first process of a new sandbox; return once the sandbox is set up.
 
-    ``body`` returns the exit code. With ``detach`` the sandbox outlives the caller, in a session of its own; of the
-    caller's descriptors it then has 0 to 2 and ``keep``. The warden calls ``afterwards`` when the sandbox has ended,
-    however that came. MachineError, naming the way out, when the kernel refuses the
-    namespaces.
+    ``body`` returns the exit code. With ``detach`` the sandbox outlives the caller, in a session of its own. It then
+    inherits only the caller's descriptors 0 to 2 and ``keep``. The warden calls ``afterwards`` when the sandbox has
+    ended for any reason. MachineError, with a remedy, when the kernel refuses the namespaces.
     """
     with_user = needs_user_namespace() if user_namespace is None else user_namespace
     reader, writer = os.pipe2(os.O_CLOEXEC)
@@ -87,7 +86,7 @@ def spawn(
             if detach:
                 close_all_but({writer, *keep})
             _be_warden(body, writer, with_user, None if detach else parent, afterwards)
-        except KeyboardInterrupt:  # the caller has it too; what it would undo is not ours to undo a second time
+        except KeyboardInterrupt:  # the caller gets it too and cleans up; do not do that twice
             os._exit(_INTERRUPTED)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
@@ -99,7 +98,7 @@ def spawn(
 
 
 def ask(question: Callable[[], object], *, user_namespace: bool | None = None) -> object:
-    """Run ``question`` in a throw-away sandbox; its answer, which must be JSON. MachineError when it gives none."""
+    """Run ``question`` in a throw-away sandbox; return its result, which must be JSON. MachineError without one."""
     reader, writer = os.pipe()
 
     def body() -> int:
@@ -121,9 +120,9 @@ def ask(question: Callable[[], object], *, user_namespace: bool | None = None) -
 def enter(pid: int, *, for_its_network: bool = False) -> None:
     """Move the calling process into the sandbox of first process ``pid``.
 
-    A child forked afterwards is in its PID namespace. With ``for_its_network`` mounts and processes, and so /proc, stay
-    ours, and ``root_of`` has its files. For processes with one thread. MachineError when the sandbox is gone or belongs
-    to somebody else.
+    A child forked afterwards is in its PID namespace. With ``for_its_network`` the caller keeps its mounts, processes
+    and /proc; ``root_of`` gives access to the sandbox's files. Only for single-threaded processes. MachineError when
+    the sandbox is gone or belongs to another user.
     """
     try:
         own_user = os.stat("/proc/self/ns/user").st_ino
@@ -141,30 +140,30 @@ def enter(pid: int, *, for_its_network: bool = False) -> None:
 
 
 def root_of(pid: int, path: Path) -> Path:
-    """What ``path`` is in the sandbox of first process ``pid``, as seen from outside."""
+    """Return the path from outside of ``path`` in the sandbox of first process ``pid``."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """mount(2). OSError on failure."""
+    """Call mount(2). OSError on failure."""
     if libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()) != 0:
         errno = ctypes.get_errno()
         raise OSError(errno, f"mount {kind} on {target}: {os.strerror(errno)}")
 
 
 def bind_mount(source: str, target: Path) -> None:
-    """Make ``source`` (a file) also appear at ``target``, which is created."""
+    """Bind-mount ``source`` (a file) at ``target``, which is created."""
     target.touch(exist_ok=True)
     mount(source, str(target), "none", _MS_BIND)
 
 
 def die_with_parent() -> None:
-    """Have the kernel SIGKILL the calling process when its parent thread dies (PR_SET_PDEATHSIG)."""
+    """Make the kernel SIGKILL the calling process when its parent thread dies (PR_SET_PDEATHSIG)."""
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def let_go_of_terminal(log_fd: int | None = None) -> None:
-    """Point standard input at nothing and output at nothing or ``log_fd``: nobody waits for our end of a pipe."""
+    """Redirect standard input to /dev/null and output to ``log_fd`` or /dev/null, so that no reader waits for us."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd, target in ((0, nothing), (1, log_fd), (2, log_fd)):
         os.dup2(nothing if target is None else target, fd)
@@ -172,15 +171,15 @@ def let_go_of_terminal(log_fd: int | None = None) -> None:
 
 
 def close_all_but(kept: Collection[int]) -> None:
-    """Close every descriptor above 2 that is not ``kept``; a lock of the caller would be held as long as we live."""
+    """Close every descriptor above 2 that is not ``kept``; they would keep the caller's locks held."""
     for fd in [int(name) for name in os.listdir("/proc/self/fd")]:
         if fd > 2 and fd not in kept:
-            with suppress(OSError):  # the one that listed them is closed by now
+            with suppress(OSError):  # the descriptor of the listing is closed by now
                 os.close(fd)
 
 
 def flush() -> None:
-    """Write out what Python has buffered, before a fork would have it written twice."""
+    """Flush Python's buffers before a fork, which would otherwise write them twice."""
     sys.stdout.flush()
     sys.stderr.flush()
 
@@ -188,13 +187,13 @@ def flush() -> None:
 def _be_warden(
     body: Callable[[], int], writer: int, with_user: bool, parent: int | None, afterwards: Callable[[], None]
 ) -> NoReturn:
-    """Enter the namespaces, fork the first process, report its process ID, wait for it; without parent: detached."""
+    """Enter the namespaces, fork the first process, report its process ID and wait for it; without parent: detached."""
     try:
         if parent is None:
             os.setsid()
         else:
             die_with_parent()
-            if os.getppid() != parent:  # it died before we asked
+            if os.getppid() != parent:  # it died before the request
                 os._exit(MachineError.exit_code)
         _unshare(with_user)
         go_reader, go_writer = os.pipe2(os.O_CLOEXEC)
@@ -203,7 +202,7 @@ def _be_warden(
             os.close(go_writer)
             _be_first(body, go_reader, writer)
         os.close(go_reader)
-        os.write(go_writer, f"pid {first}".encode())  # kept open: its end says that we are dead
+        os.write(go_writer, f"pid {first}".encode())  # stays open: its end shows that the warden is dead
         os.close(writer)
     except OSError as error:
         os.write(writer, _explain(error).encode())
@@ -213,19 +212,19 @@ def _be_warden(
     if parent is None:
         let_go_of_terminal()
     code = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
-    with suppress(OSError):  # nobody hears a warden complain
+    with suppress(OSError):  # a warden has nowhere to report errors
         afterwards()
     os._exit(code if code >= 0 else 128 - code)
 
 
 def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
-    """Set up mounts, say that the sandbox stands, run ``body``."""
+    """Set up mounts, report that the sandbox is ready, run ``body``."""
     code = 1
     try:
         die_with_parent()
         own_pid = os.read(go_reader, 32)
         if not own_pid or _is_hung_up(go_reader):
-            os._exit(MachineError.exit_code)  # the warden died before we asked to die with it
+            os._exit(MachineError.exit_code)  # the warden died before die_with_parent took effect
         os.close(go_reader)
         try:
             _mounts()
@@ -247,7 +246,7 @@ def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
 
 
 def _tell_caller(writer: int, words: bytes) -> None:
-    """Say that the sandbox stands; end it without a word when a signal made the caller stop listening meanwhile."""
+    """Report that the sandbox is ready; exit silently if a signal made the caller stop listening."""
     try:
         os.write(writer, words)
     except BrokenPipeError:

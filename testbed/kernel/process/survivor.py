@@ -1,4 +1,4 @@
-"""A process that outlives its parent for one duty: to clear up after it, however it dies."""
+"""A process that outlives its parent for one duty: to clean up after it, however it dies."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 
 from hpn.testbed.kernel.process.sandbox import close_all_but, flush, let_go_of_terminal
 
-_FIRST_FD = 10  # shells redirect the numbers below
+_FIRST_FD = 10  # shells may redirect the numbers below
 _held: list[int] = []
 
 
 @contextmanager
 def cleared_up(clear: Callable[[], None], keep: Collection[int] = ()) -> Iterator[None]:
-    """Run ``clear``, in another process, when the body has ended or this process has died in it, by SIGKILL for one.
+    """Run ``clear`` in another process when the body has ended, or this process has died in it, even by SIGKILL.
 
-    What the body forks (a sandbox), or starts with ``held``, is over by then: it holds the other end of the pipe. Of
-    nested ones the inner clears up first. ``clear`` raises nothing; of this process's descriptors it has 0 to 2 and
-    ``keep``.
+    Processes that the body forks (a sandbox), or starts with ``held``, have ended by then: they hold the other end of
+    the pipe. When nested, the inner one cleans up first. ``clear`` must not raise; of this process's descriptors it has
+    0 to 2 and ``keep``.
     """
     reader, writer = _pipe()
     flush()
@@ -51,9 +51,9 @@ def cleared_up(clear: Callable[[], None], keep: Collection[int] = ()) -> Iterato
 
 @contextmanager
 def scratch_folder(prefix: str, below: Path | None = None) -> Iterator[Path]:
-    """A private folder, absolute, gone with all that is in it when the body has ended or this process has died in it.
+    """Create a private folder, absolute; it is removed with its content when the body or this process has ended.
 
-    It lies in ``below``, or where temporary files do. OSError when it cannot be made.
+    It is created in ``below``, or where temporary files are. OSError when that fails.
     """
     made = (below or Path(tempfile.gettempdir())).absolute() / f"{prefix}{os.urandom(6).hex()}"
     with cleared_up(lambda: shutil.rmtree(made, ignore_errors=True)):
@@ -62,12 +62,12 @@ def scratch_folder(prefix: str, below: Path | None = None) -> Iterator[Path]:
 
 
 def held() -> tuple[int, ...]:
-    """The descriptor that a program started in the body is to have: nothing is cleared up before it has ended."""
+    """Return the descriptor to pass to a program started in the body: clean-up waits until the program has ended."""
     return tuple(_held[-1:])
 
 
 def hold(descriptors: Collection[int]) -> None:
-    """Keep those of whoever started this process, until it and what clears up after it have ended."""
+    """Hold the descriptors of the process that started this one, until this and its clean-up have ended."""
     for fd in descriptors:
         os.set_inheritable(fd, False)
     _held.extend(descriptors)

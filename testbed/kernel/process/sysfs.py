@@ -1,7 +1,7 @@
 """A /sys that shows the interfaces of the caller's own network namespace: setns alone does not change it.
 
-sysfs shows the namespace it was mounted in. So who looks there (MPI, UCX) needs a mount of its own, in a mount
-namespace of its own, as ``ip netns exec`` does it too.
+sysfs shows the namespace it was mounted in. So programs that look there (MPI, UCX) need a mount of their own, in a
+mount namespace of their own, as with ``ip netns exec``.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _QUIET = MS_NOSUID | MS_NODEV | MS_NOEXEC
 def own_sys() -> None:
     """Give the calling process a mount namespace whose /sys is that of its network namespace.
 
-    Where the kernel lets nobody mount sysfs (in a container that hides parts of it) /sys stays as it was. For
-    processes with one thread, such as a child before it runs a program.
+    If the kernel does not allow to mount sysfs (in a container that hides parts of it), /sys stays as it was. Only for
+    single-threaded processes, such as a child before it runs a program.
     """
     with suppress(OSError):
         unshare(CLONE_NEWNS)
@@ -27,8 +27,8 @@ def own_sys() -> None:
 
 
 def mount_sys() -> None:
-    """Mount sysfs of the caller's network namespace on /sys, in a mount namespace of its own. OSError on failure."""
+    """Mount sysfs of the caller's network namespace on /sys, in the current mount namespace. OSError on failure."""
     try:
         mount("sysfs", "/sys", "sysfs", _QUIET)
-    except OSError:  # a read-only one is what an unprivileged user gets where the machine's own is read-only
+    except OSError:  # where the machine's own /sys is read-only, an unprivileged user may only mount a read-only one
         mount("sysfs", "/sys", "sysfs", _QUIET | MS_RDONLY)

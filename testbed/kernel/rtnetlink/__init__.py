@@ -1,1 +1,1 @@
-"""rtnetlink: links, addresses, routes, neighbours and queue disciplines, asked and read."""
+"""rtnetlink: requests and answers about links, addresses, routes, neighbours and queue disciplines."""

@@ -1,15 +1,15 @@
-"""A port's queues inside its token bucket: the kernel's HTB with its rates out of reach. Pure.
+"""A port's queues inside its token bucket: the kernel's HTB with rates that never limit. Pure.
 
 Layouts: linux/pkt_sched.h (tc_htb_glob, tc_htb_opt, TCA_HTB_*), linux/pkt_cls.h (tc_u32_sel); behaviour:
-net/sched/sch_htb.c. Every kernel that the lab runs on has HTB; ETS, DRR and PRIO few have.
+net/sched/sch_htb.c. Every kernel that the lab runs on has HTB; few have ETS, DRR and PRIO.
 
 * Control frames have a queue that is always served first: LACP, ARP, path control, and IP with DSCP CS6 (BGP, BFD).
-  Switches send them so; without it a full port loses LACPDUs, and congestion takes links down. The queue is the
-  class's own: as many frames as the device queues.
-* A class below its rate has its turn by deficit round robin with its ``quantum`` (htb_dequeue_tree). No class is ever
-  above its rate here, as the bucket outside is far slower; so quanta alone share the port, and a queue that is
-  empty leaves its turn to the other.
-* What no filter knows goes to the first class of data.
+  Switches do the same; otherwise a full port loses LACPDUs, and congestion takes links down. The queue is the
+  class's default: as many frames as the device queues.
+* A class below its rate is served by deficit round robin with its ``quantum`` (htb_dequeue_tree). No class ever
+  exceeds its rate here, as the outer bucket is far slower. So only the quanta share the port, and an empty queue
+  leaves its turn to the other.
+* Frames that match no filter go to the first data class.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CONTROL_ETHERTYPES = (0x8809, 0x88B5, 0x0806)  # slow protocols (LACP), path co
 _HANDLE = 0x20000
 _CONTROL, _FIRST, _SECOND = 1, 2, 3  # minor numbers
 SECOND_CLASS = _HANDLE | _SECOND
-"""What the queue of a second class of data is under."""
+"""Parent handle of the queue of a second data class."""
 _OUT_OF_REACH = 10**11  # bytes/s: 800 Gbit/s, while emulated links are 1:1000
 _BURST_TICKS = 100_000_000 >> 6  # 100 ms at that rate, in the kernel's ticks of 64 ns
 CS6 = 48
@@ -45,7 +45,7 @@ _DSCP_SHIFT, _DSCP_MASK = 18, 0x00FC0000  # in the first word of an IPv4 header
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """A second class of data: its DSCP, and the bytes that the first and it send in a turn, at least a frame."""
+    """A second data class: its DSCP, and the bytes that the first and second class send per round, at least a frame."""
 
     dscp: int
     quanta: tuple[int, int]
@@ -54,9 +54,9 @@ class Second:
 def port_queues(
     ifindex: int, inner: Callable[[int], bytes], second: Second | None = None, parent: int = INSIDE_THE_BUCKET
 ) -> Iterator[bytes]:
-    """Put them under ``parent`` of an interface: control frames, data, the second class of data where there is one.
+    """Yield requests that add queues under ``parent``: control frames, data, and the second data class if there is one.
 
-    ``inner`` makes a queue of data itself, of the class with that handle.
+    ``inner`` returns the request for the data queue itself, under the class with that handle.
     """
     init = struct.pack("=IIIII", _VERSION, _RATE_TO_QUANTUM, _FIRST, 0, 0)
     body = _about(ifindex, _HANDLE, parent) + rtnl.attribute(_KIND, b"htb\0")
@@ -75,14 +75,14 @@ def port_queues(
 
 
 def add_fifo(ifindex: int, limit_bytes: int, parent: int = INSIDE_THE_BUCKET) -> bytes:
-    """A plain queue of so many bytes under ``parent`` of an interface; what comes beyond is dropped."""
+    """Return a request for a plain queue of ``limit_bytes`` under ``parent`` of an interface; it tail-drops."""
     body = _about(ifindex, 0, parent) + rtnl.attribute(_KIND, b"bfifo\0")
     body += rtnl.attribute(_OPTIONS, struct.pack("=I", limit_bytes))
     return rtnl.message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body)
 
 
 def _class(ifindex: int, minor: int, quantum: int, rank: int) -> bytes:
-    """``rank``: a class has its turn when those of a lower one have nothing to send."""
+    """Return a request for a class. ``rank``: priority; classes of a lower rank are served first."""
     rate = struct.pack("=BBHhHI", 0, 1, 0, 0, 0, 0xFFFFFFFF)  # linklayer Ethernet: the kernel needs no rate table
     parameters = rate + rate + struct.pack("=IIIII", _BURST_TICKS, _BURST_TICKS, quantum, 0, rank)
     wide = struct.pack("=Q", _OUT_OF_REACH)
@@ -93,7 +93,7 @@ def _class(ifindex: int, minor: int, quantum: int, rank: int) -> bytes:
 
 
 def _filter(ifindex: int, order: int, ethertype: int, minor: int, mask: int = 0, value: int = 0) -> bytes:
-    """What has the ethertype, and ``value`` in the first word of its header under ``mask``, goes to that class."""
+    """Direct frames with the ethertype, and ``value`` under ``mask`` in their header's first word, to that class."""
     key = struct.pack("!II", mask, value) + struct.pack("=ii", 0, 0)
     selector = struct.pack("=BBBxHHhhI", _U32_TERMINAL, 0, 1, 0, 0, 0, 0, 0) + key
     options = rtnl.attribute(_U32_CLASSID, struct.pack("=I", _HANDLE | minor)) + rtnl.attribute(_U32_SEL, selector)

@@ -1,7 +1,7 @@
 """rtnetlink: one request socket per namespace, whole batches in one send, dumps and route look-ups.
 
-Own encoding instead of pyroute2's, because set-up speed is the product: a batch of thousands of requests costs
-about 10 us each here and 200 us each there (pyroute2 is the judge of these bytes in the tests).
+It has its own encoding instead of pyroute2's, because set-up speed matters: in a batch of thousands a request costs
+about 10 us here and 200 us there. pyroute2 is the reference implementation of these bytes in the tests.
 Layouts: linux/rtnetlink.h, linux/if_link.h, linux/neighbour.h, linux/pkt_sched.h.
 """
 
@@ -27,29 +27,29 @@ from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent, 
 _CHUNK = 60_000
 _RECEIVE = 1 << 18
 _READ_AT_ONCE = 256
-"""Messages that a monitor reads before it lets others of its loop have their turn: about a millisecond."""
+"""Messages that a monitor reads before it yields to the event loop: about a millisecond."""
 _SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, _NETLINK_EXT_ACK, _NETLINK_GET_STRICT_CHK = 270, 1, 11, 12
 _GROUP_LINK, _GROUP_NEIGHBOUR, _GROUP_IPV4_ROUTE = 1, 3, 7
 
 
 class NetlinkError(OSError):
-    """The kernel refused a request; the message names the request and the kernel's own words where it gave any."""
+    """The kernel refused a request; the message names the request and the kernel's explanation, if any."""
 
 
 class OverrunError(Exception):
-    """The kernel dropped multicast messages: what the reader believes may be stale and must be read again."""
+    """The kernel dropped multicast messages: the reader's state may be stale and must be read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Where one packet would go next: out interface, gateway (None: the destination is on that link)."""
+    """Next hop of a packet: out interface, gateway (None: the destination is on that link)."""
 
     oif: int
     gateway: str | None
 
 
 class Netlink:
-    """A request socket that lives in one namespace."""
+    """A request socket in one namespace."""
 
     def __init__(self, ns: NetNs) -> None:
         self._name = ns.name
@@ -60,9 +60,9 @@ class Netlink:
         self._sequence = 0
 
     def run(self, requests: Sequence[bytes]) -> None:
-        """Carry out ``requests`` in order, in as few sends as possible.
+        """Execute ``requests`` in order, in as few sends as possible.
 
-        All of a chunk is tried even when one fails; NetlinkError tells of the first failure.
+        A failure does not stop the rest of its chunk; NetlinkError reports the first one.
         """
         chunk: list[bytes] = []
         size = 0
@@ -80,7 +80,7 @@ class Netlink:
         numbered: list[bytes] = []
         for request in chunk:
             self._sequence += 1
-            # Only the last asks for an acknowledgement; refusals come back unasked.
+            # Only the last requests an acknowledgement; refusals are sent anyway.
             flags = rtnl.flags_of(request) | (rtnl.NLM_F_ACK if len(numbered) == len(chunk) - 1 else 0)
             numbered.append(rtnl.renumber(request, flags, self._sequence))
         self._socket.send(b"".join(numbered))
@@ -99,11 +99,11 @@ class Netlink:
                     return
 
     def links(self) -> list[LinkEvent]:
-        """Every interface of the namespace."""
+        """Return every interface of the namespace."""
         return [e for e in self._dump(rtnl.dump_request(rtnl.RTM_GETLINK)) if isinstance(e, LinkEvent)]
 
     def peers(self) -> dict[int, tuple[int, int | None]]:
-        """What interfaces of the namespace are joined to, as veths are to their far ends: index, its namespace's id."""
+        """Return the peers of the namespace's interfaces, as of veths: index, and the id of the peer's namespace."""
         found: dict[int, tuple[int, int | None]] = {}
         for _, kind, body in self._answers(rtnl.dump_request(rtnl.RTM_GETLINK)):
             joined = rtnl_events.parse_peer(body) if kind == rtnl.RTM_NEWLINK else None
@@ -112,15 +112,15 @@ class Netlink:
         return found
 
     def neighbours(self) -> list[NeighbourEvent]:
-        """Every IPv4 neighbour entry of the namespace."""
+        """Return every IPv4 neighbour entry of the namespace."""
         return [e for e in self._dump(rtnl.dump_request(rtnl.RTM_GETNEIGH)) if isinstance(e, NeighbourEvent)]
 
     def routes(self) -> list[RouteEvent]:
-        """Every IPv4 route of the namespace, all tables."""
+        """Return every IPv4 route of the namespace, all tables."""
         return [e for e in self._dump(rtnl.dump_request(rtnl.RTM_GETROUTE)) if isinstance(e, RouteEvent)]
 
     def buckets(self, ifindexes: Container[int]) -> list[BucketReading]:
-        """What waits at the token buckets of those interfaces, and what these and RED in them have counted so far."""
+        """Read the token buckets of those interfaces: their queues, and their counters and those of RED inside."""
         found: list[BucketReading] = []
         marked: dict[int, int] = {}
         for at, kind, body in self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC)):
@@ -132,13 +132,13 @@ class Netlink:
                 continue
             ifindex, _, inner = parse_kind(body)
             if inner == "red":
-                marked[ifindex] = marked.get(ifindex, 0) + parse_marked(body)  # where two queues share it: of both
+                marked[ifindex] = marked.get(ifindex, 0) + parse_marked(body)  # the sum, if two queues share the bucket
         if marked:
             return [replace(reading, marked=marked.get(reading.ifindex)) for reading in found]
         return found
 
     def queues(self) -> Queues:
-        """Every token bucket, what stands behind it at which interfaces, and what RED has marked at each."""
+        """Return every token bucket, the interfaces with netem, HTB or two classes, and the marks of RED at each."""
         answers = self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC))
         found = [(at, body, *parse_kind(body)) for at, kind, body in answers if kind == rtnl.RTM_NEWQDISC]
         everywhere = {ifindex for _, _, ifindex, _, _ in found}
@@ -156,7 +156,7 @@ class Netlink:
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = 17
     ) -> Hop:
-        """The very next hop a packet with these fields would take here (FACTS trap 1).
+        """Return the exact next hop that a packet with these fields would take here (FACTS trap 1).
 
         NetlinkError (EHOSTUNREACH, ENETUNREACH, EINVAL for blackhole) when it would be dropped.
         """
@@ -181,7 +181,7 @@ class Netlink:
                 yield event
 
     def _answers(self, request: bytes) -> Iterator[tuple[int, int, bytes]]:
-        """When each message of a dump was read, its type and its body."""
+        """Yield for each message of a dump the time it was read, its type and its body."""
         self._sequence += 1
         self._socket.send(rtnl.renumber(request, rtnl.NLM_F_REQUEST | rtnl.NLM_F_DUMP, self._sequence))
         while True:
@@ -218,15 +218,15 @@ class Monitor:
                 self._socket.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, group)
 
     def fileno(self) -> int:
-        """The descriptor to watch."""
+        """Return the descriptor to watch."""
         return self._socket.fileno()
 
     def read(self) -> list[LinkEvent | NeighbourEvent | RouteEvent]:
-        """What is waiting, stamped on receipt, as much as may be read at one go. Empty when nothing is.
+        """Read waiting messages, stamped on receipt, up to the limit of one call. Empty if there are none.
 
-        OverrunError when the kernel had to drop messages. Then what is waiting was sent before those that were
-        dropped, and goes too: read anew after a loss, the state is later than all of it, and told afterwards an old
-        carrier or neighbour would stand as the latest.
+        OverrunError when the kernel had to drop messages. Those still waiting are older than the dropped ones, so they
+        are discarded too. The state that is read again after a loss is newer than all of them. Delivered afterwards, an
+        old carrier or neighbour state would pass for the latest.
         """
         events: list[LinkEvent | NeighbourEvent | RouteEvent] = []
         for _ in range(_READ_AT_ONCE):
@@ -247,7 +247,7 @@ class Monitor:
         return events
 
     def _discard(self) -> None:
-        """Read on until nothing waits, however often the kernel drops more meanwhile."""
+        """Read until nothing waits, however often the kernel drops more meanwhile."""
         while True:
             try:
                 self._socket.recv(_RECEIVE)

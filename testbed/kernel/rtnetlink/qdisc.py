@@ -1,4 +1,4 @@
-"""What the kernel counts at an interface's token bucket (tc -s qdisc), decoded from RTM_NEWQDISC. Pure.
+"""Kernel counters of an interface's token bucket (tc -s qdisc), decoded from RTM_NEWQDISC. Pure.
 
 Layouts: linux/rtnetlink.h (tcmsg, TCA_*), linux/gen_stats.h (TCA_STATS2), linux/pkt_sched.h (tc_tbf_qopt).
 """
@@ -24,25 +24,25 @@ _U32, _U64 = struct.Struct("=I"), struct.Struct("=Q")
 
 @dataclass(frozen=True, slots=True)
 class BucketReading:
-    """One look at a token bucket. What was sent and dropped counts since it was made, control frames and ACKs too.
+    """One reading of a token bucket. Sent and dropped count since its creation and include control frames and ACKs.
 
     Bytes are from the Ethernet header on, as the rate counts them.
     """
 
     at_ns: int  # when the kernel's answer was read
     ifindex: int
-    backlog_bytes: int  # what waits
+    backlog_bytes: int  # queued bytes
     backlog_packets: int
     drops: int  # packets
     sent_bytes: int
     sent_packets: int
     rate_bps: int
-    marked: int | None = None  # packets, by the RED that stands in it; None: there is none
+    marked: int | None = None  # packets, by the RED inside; None without one
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What a token bucket let through between two readings of it, and what waits there at the second."""
+    """Throughput and drops of a token bucket between two readings, and its backlog at the second."""
 
     sent_bps: float  # bits per second
     drops_per_s: float  # packets
@@ -50,8 +50,9 @@ class Rate:
 
 
 def rates(before: Iterable[BucketReading], after: Iterable[BucketReading]) -> dict[int, Rate]:
-    """By interface, each of a lab's having a number of its own; of buckets that were read twice. Counters never fall:
-    a bucket that was made anew in between has sent nothing since.
+    """Return the rates by interface, for buckets that were read twice; ifindexes are unique in a lab.
+
+    Counters never decrease: a bucket that was recreated in between counts as having sent nothing since.
     """
     first = {reading.ifindex: reading for reading in before}
     found = {}
@@ -66,23 +67,23 @@ def rates(before: Iterable[BucketReading], after: Iterable[BucketReading]) -> di
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """What stands at the ports of a namespace: token buckets at the root; by ifindex what is anywhere behind."""
+    """Queues at the ports of a namespace: token buckets at the root; by ifindex the qdiscs below."""
 
     buckets: tuple[BucketReading, ...]
     delayed: frozenset[int]  # netem
-    marked: Mapping[int, int]  # RED: packets marked since it was made
+    marked: Mapping[int, int]  # RED: packets marked since its creation
     controlled: frozenset[int]  # HTB: control frames have a queue that is served first
     divided: frozenset[int]  # data has two queues that share the port
 
 
 def parse_kind(body: bytes) -> tuple[int, int, str]:
-    """The interface a queue is at, what it is under, and its kind ('tbf', 'netem')."""
+    """Return the interface of a queue, its parent, and its kind ('tbf', 'netem')."""
     _, ifindex, _, parent, _ = _TCMSG.unpack_from(body)
     return ifindex, parent, attributes(body[TCMSG_BYTES:])[_KIND].rstrip(b"\0").decode()
 
 
 def parse_bucket(at_ns: int, body: bytes, ifindexes: Container[int]) -> BucketReading | None:
-    """What a message says, when it is about a token bucket that is the root of one of ``ifindexes``."""
+    """Decode a message if it is about a token bucket at the root of one of ``ifindexes``; None otherwise."""
     _, ifindex, _, parent, _ = _TCMSG.unpack_from(body)
     if parent != _ROOT or ifindex not in ifindexes:
         return None
@@ -91,7 +92,7 @@ def parse_bucket(at_ns: int, body: bytes, ifindexes: Container[int]) -> BucketRe
         return None
     options, stats = attributes(found[_OPTIONS]), attributes(found[_STATS2])
     sent_bytes, sent_packets = _BASIC_STATS.unpack_from(stats[_BASIC])
-    if _PKT64 in stats:  # more than 32 bits hold
+    if _PKT64 in stats:  # the count may exceed 32 bits
         sent_packets = _U64.unpack(stats[_PKT64])[0]
     waiting, backlog, drops = _QUEUE_STATS.unpack_from(stats[_QUEUE])
     wide = options.get(_TBF_RATE64)

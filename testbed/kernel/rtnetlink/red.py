@@ -1,12 +1,13 @@
-"""The kernel's random early detection as a marker on the queue as it is now, and what it counted. Pure.
+"""The kernel's random early detection (RED) as a marker on the instantaneous queue, and its counters. Pure.
 
 Layouts: linux/pkt_sched.h (tc_red_qopt, TCA_RED_*, tc_red_xstats); behaviour: net/sched/sch_red.c, include/net/red.h.
 
-* The average that RED looks at is the queue itself with a weight of 1 (Wlog 0); tc(8) cannot say that, it begins at
-  1/2. While a queue is empty RED lets its average fade by a table of shifts: 31 in every place makes it 0 at once.
+* RED's average is the queue itself with a weight of 1 (Wlog 0); tc(8) cannot express that, it begins at 1/2. While a
+  queue is empty RED lets its average decay by a table of shifts: 31 in every place makes it 0 at once.
 * Packets that cannot be marked pass (nodrop, Linux 5.7): otherwise RED drops them, LACP, ARP and BGP among them.
 * RED spaces its marks evenly: with probability p the gaps between them are uniform from 1 to 1/p packets, which marks
-  up to 2p of all packets, not p. So it is asked for less, such that the share is right at the upper threshold.
+  up to 2p of all packets, not p. So a lower probability is configured, such that the share is right at the upper
+  threshold.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.rtnl import RTM_NEWQDISC, TCMSG_BYTES, attributes
 
 INSIDE_THE_BUCKET = 0x10001
-"""Class 1:1 of the token bucket that wiring makes."""
+"""Class 1:1 of the token bucket that wiring adds."""
 ROOT = 0xFFFFFFFF
 LOOPBACK = 1
 """The ifindex of lo, in every namespace."""
@@ -34,7 +35,7 @@ _STATS = struct.Struct("=IIII")  # tc_red_xstats: early, pdrop, other, marked
 def add_red(
     ifindex: int, thresholds: tuple[int, int], share: float, limit_bytes: int, parent: int = INSIDE_THE_BUCKET
 ) -> bytes:
-    """Put RED under ``parent`` of an interface; it drops the tail beyond ``limit_bytes``.
+    """Return a request that adds RED under ``parent`` of an interface; it drops the tail beyond ``limit_bytes``.
 
     It marks nothing below the first of the ``thresholds`` (bytes), everything from the second on, and ``share`` (more
     than 0, at most 1) just below that.
@@ -49,17 +50,17 @@ def add_red(
 
 
 def asked_probability(share: float) -> int:
-    """What RED is asked for so that it marks that share, in 2^-32.
+    """Return the probability, in 2^-32, to configure RED with so that it marks ``share`` of the packets.
 
     Gaps are ceil(u / p) packets, u uniform below 1: with k = floor(1 / p) that is k + 1 - p k (k + 1) / 2 on average.
     """
     gap = 1 / share
     k = math.floor(2 * gap - 1)
     asked = 2 * (k + 1 - gap) / (k * (k + 1))
-    return min(max(round(asked * 2**32), 1), 2**32 - 1)  # 0 would leave it to the kernel
+    return min(max(round(asked * 2**32), 1), 2**32 - 1)  # with 0 the kernel would choose
 
 
 def parse_marked(body: bytes) -> int:
-    """How many packets an RTM_NEWQDISC about a RED says that it marked since it was made."""
+    """Return the packets that a RED has marked since its creation, from its RTM_NEWQDISC."""
     stats = attributes(attributes(body[TCMSG_BYTES:])[_STATS2])
     return int(_STATS.unpack_from(stats[_STATS_APP])[3])

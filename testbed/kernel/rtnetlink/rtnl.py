@@ -1,6 +1,6 @@
-"""rtnetlink messages as bytes: what the lab asks, and what every message has in common. Pure.
+"""rtnetlink messages as bytes: the lab's requests, and the format that all messages share. Pure.
 
-Changes when the lab asks for something new. What the kernel says is read by ``testbed.kernel.rtnetlink.rtnl_events``.
+Changes when the lab needs a new request. ``testbed.kernel.rtnetlink.rtnl_events`` decodes the kernel's messages.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RULE = struct.Struct("=BBBBBxxBI")
 NDMSG = struct.Struct("=BxxxiHBB")
 ATTR = struct.Struct("=HH")
 ATTR_TYPE = 0x3FFF
-"""The type of an attribute without the bits that say how it is laid out."""
+"""Mask of an attribute's type, without the bits that describe its layout."""
 _U32 = struct.Struct("=I")
 TCMSG_BYTES = 20
 
@@ -58,7 +58,7 @@ _NAMES = {
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """A netlink attribute of any family, padded to whole words."""
+    """Encode a netlink attribute of any family, padded to whole words."""
     size = 4 + len(value)
     return ATTR.pack(size, kind) + value + bytes(-size % 4)
 
@@ -68,12 +68,12 @@ def _u32(kind: int, value: int) -> bytes:
 
 
 def message(kind: int, flags: int, body: bytes) -> bytes:
-    """A request of any family; who sends it numbers it."""
+    """Encode a request of any family; the sender numbers it."""
     return _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body
 
 
 def mac_bytes(mac: str) -> bytes:
-    """Six bytes of 'aa:bb:...'."""
+    """Return the six bytes of 'aa:bb:...'."""
     return bytes.fromhex(mac.replace(":", ""))
 
 
@@ -93,9 +93,9 @@ def add_veth(
     group: int = 0,
     peer_group: int = 0,
 ) -> bytes:
-    """A veth pair made at once in its two namespaces, with its final names, ifindexes, MACs and MTU; first end up.
+    """Return a request for a veth pair in its two namespaces, with final names, ifindexes, MACs and MTU; first end up.
 
-    The kernel cannot open the second end before the pair is joined: ``set_link`` it from its own namespace.
+    The kernel cannot bring up the second end before the pair is joined: ``set_link`` it from its own namespace.
     ``split_gso`` (first end) has the kernel cut GSO bursts into real packets before they leave (FACTS trap 7).
     The ends of a ``group`` of a namespace can be changed together (``set_group``).
     """
@@ -119,18 +119,18 @@ def _link_attributes(name: str, ns: NetNs | None, mac: str, mtu: int, group: int
 
 
 def set_link(ifindex: int, *, up: bool) -> bytes:
-    """Administrative state of an interface."""
+    """Return a request to set the administrative state of an interface."""
     return message(RTM_NEWLINK, 0, IFINFO.pack(AF_UNSPEC, 0, ifindex, IFF_UP if up else 0, IFF_UP))
 
 
 def set_group(group: int, *, up: bool) -> bytes:
-    """Administrative state of all interfaces of a group, by one request: nobody gets at the kernel's lock meanwhile."""
+    """Return one request to set the administrative state of a whole group, under one hold of the kernel's lock."""
     body = IFINFO.pack(AF_UNSPEC, 0, 0, IFF_UP if up else 0, IFF_UP) + _u32(_IFLA_GROUP, group)
     return message(RTM_NEWLINK, 0, body)
 
 
 def get_link(ifindex: int, netns_id: int | None = None) -> bytes:
-    """Ask for one interface, of the namespace that has this id in the socket's own; statistics are left out."""
+    """Return a request for one interface, of the namespace with this id in the socket's own; without statistics."""
     body = IFINFO.pack(AF_UNSPEC, 0, ifindex, 0, 0) + _u32(29, 1 << 3)  # IFLA_EXT_MASK: RTEXT_FILTER_SKIP_STATS
     if netns_id is not None:
         body += _u32(46, netns_id)  # IFLA_TARGET_NETNSID
@@ -138,7 +138,7 @@ def get_link(ifindex: int, netns_id: int | None = None) -> bytes:
 
 
 def add_address(ifindex: int, address: str) -> bytes:
-    """Give an interface 'a.b.c.d/len'."""
+    """Return a request to add 'a.b.c.d/len' to an interface."""
     ip, _, length = address.partition("/")
     raw = inet_aton(ip)
     body = struct.pack("=BBBBI", AF_INET, int(length), 0, 0, ifindex) + attribute(2, raw) + attribute(1, raw)
@@ -154,7 +154,7 @@ def add_route(
     protocol: int = RTPROT_STATIC,
     table: int = RT_TABLE_MAIN,
 ) -> bytes:
-    """Add or replace a route; its scope is link without a gateway, else universe."""
+    """Return a request to add or replace a route; its scope is link without a gateway, else universe."""
     return message(RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, _route(prefix, oif, gateway, kind, protocol, table))
 
 
@@ -166,7 +166,7 @@ def delete_route(
     kind: int = RTN_UNICAST,
     protocol: int = RTPROT_STATIC,
 ) -> bytes:
-    """Remove the route of the main table with exactly these properties."""
+    """Return a request to remove the route of the main table with exactly these properties."""
     return message(RTM_DELROUTE, 0, _route(prefix, oif, gateway, kind, protocol, RT_TABLE_MAIN))
 
 
@@ -183,9 +183,9 @@ def _route(prefix: str, oif: int, gateway: str | None, kind: int, protocol: int,
 
 
 def add_rule(table: int, priority: int, *, iif: str = "", src: str = "") -> bytes:
-    """Have what came in by ``iif``, or carries the source address ``src``, looked up in ``table`` before main.
+    """Return a request to look up packets from ``iif``, or with source address ``src``, in ``table`` before main.
 
-    What finds no usable route there goes on to the next rule. Layout: linux/fib_rules.h.
+    Packets without a usable route there continue with the next rule. Layout: linux/fib_rules.h.
     """
     body = _RULE.pack(AF_INET, 0, 32 if src else 0, 0, 0, _FR_ACT_TO_TBL, 0)
     if src:
@@ -196,19 +196,19 @@ def add_rule(table: int, priority: int, *, iif: str = "", src: str = "") -> byte
 
 
 def add_neighbour(ifindex: int, ip: str, mac: str, state: int = NUD_PERMANENT) -> bytes:
-    """A neighbour entry in that state; permanent ones do not count against gc_thresh3 (FACTS trap 4)."""
+    """Return a request to add a neighbour; permanent ones do not count against gc_thresh3 (FACTS trap 4)."""
     body = NDMSG.pack(AF_INET, ifindex, state, 0, 0) + attribute(1, inet_aton(ip)) + attribute(2, mac_bytes(mac))
     return message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body)
 
 
 def solicit_neighbour(ifindex: int, ip: str) -> bytes:
-    """Have the kernel ask by ARP who has ``ip``, as if it had a packet for it (NTF_USE)."""
+    """Return a request that makes the kernel send ARP for ``ip``, as if it had a packet for it (NTF_USE)."""
     body = NDMSG.pack(AF_INET, ifindex, 0, _NTF_USE, 0) + attribute(1, inet_aton(ip))
     return message(RTM_NEWNEIGH, _NLM_F_CREATE, body)
 
 
 def add_tbf(ifindex: int, rate_bps: int, burst_bytes: int, limit_bytes: int) -> bytes:
-    """Shape an interface's egress: token bucket of ``burst_bytes``, queue of ``limit_bytes``, then tail drop."""
+    """Return a request to shape egress: token bucket of ``burst_bytes``, queue of ``limit_bytes``, then tail drop."""
     rate = min(rate_bps // 8, 0xFFFFFFFF)
     spec = struct.pack("=BBHhHI", 0, 1, 0, 0, 0, rate)  # linklayer Ethernet: the kernel needs no rate table
     parameters = spec + bytes(12) + struct.pack("=III", limit_bytes, 0, 0)
@@ -220,7 +220,7 @@ def add_tbf(ifindex: int, rate_bps: int, burst_bytes: int, limit_bytes: int) -> 
 
 
 def dump_request(kind: int) -> bytes:
-    """Ask for every link, neighbour, route (IPv4) or queue."""
+    """Return a request for every link, neighbour, route (IPv4) or queue."""
     if kind == RTM_GETLINK:
         return message(kind, NLM_F_DUMP, IFINFO.pack(AF_UNSPEC, 0, 0, 0, 0))
     if kind == RTM_GETNEIGH:
@@ -231,7 +231,7 @@ def dump_request(kind: int) -> bytes:
 
 
 def route_get(dst: str, src: str | None, iif: int, sport: int, dport: int, proto: int) -> bytes:
-    """Ask which way one packet goes."""
+    """Return a request for the route of one packet."""
     body = RTMSG.pack(AF_INET, 32, 32 if src else 0, 0, 0, 0, 0, 0, 0) + attribute(1, inet_aton(dst))
     if src is not None:
         body += attribute(2, inet_aton(src))
@@ -246,17 +246,17 @@ def route_get(dst: str, src: str | None, iif: int, sport: int, dport: int, proto
 
 
 def flags_of(message: bytes) -> int:
-    """nlmsg_flags."""
+    """Return nlmsg_flags."""
     return int(struct.unpack_from("=H", message, 6)[0])
 
 
 def renumber(message: bytes, flags: int, sequence: int) -> bytes:
-    """The same message with other flags and sequence number."""
+    """Return the same message with other flags and sequence number."""
     return message[:6] + struct.pack("=HI", flags, sequence) + message[12:]
 
 
 def describe(message: bytes) -> str:
-    """A few words on what a request wanted, for error messages."""
+    """Describe a request in a few words, for error messages."""
     kind = struct.unpack_from("=H", message, 4)[0]
     name = _NAMES.get(kind, f"message {kind}")
     if kind in (RTM_NEWLINK, RTM_DELLINK):
@@ -269,7 +269,7 @@ def describe(message: bytes) -> str:
 
 
 def split(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
-    """(type, sequence, flags, body) of each message in a datagram."""
+    """Yield (type, sequence, flags, body) of each message in a datagram."""
     at = 0
     while at + 16 <= len(data):
         size, kind, flags, sequence, _ = _HEADER.unpack_from(data, at)
@@ -280,7 +280,7 @@ def split(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """Attribute type to value; nested-flag bits are cleared."""
+    """Return attribute values by type; nested-flag bits are cleared."""
     found: dict[int, bytes] = {}
     at = 0
     while at + 4 <= len(data):
@@ -293,7 +293,7 @@ def attributes(data: bytes) -> dict[int, bytes]:
 
 
 def extended_ack(body: bytes, flags: int) -> str:
-    """The kernel's own words in an error message, '' when it gave none."""
+    """Return the kernel's explanation in an error message, '' when it gave none."""
     if not flags & _NLM_F_ACK_TLVS:
         return ""
     offset = 20
@@ -303,6 +303,6 @@ def extended_ack(body: bytes, flags: int) -> str:
 
 
 def prefix_of(body: bytes) -> str:
-    """'a.b.c.d/len' of a route message."""
+    """Return 'a.b.c.d/len' of a route message."""
     destination = attributes(body[RTMSG.size :]).get(1)
     return f"{inet_ntoa(destination) if destination else '0.0.0.0'}/{body[1]}"

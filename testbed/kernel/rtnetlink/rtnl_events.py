@@ -1,9 +1,9 @@
-"""What the kernel says over rtnetlink: links, neighbours, routes, and the answer to a route look-up. Pure decoders.
+"""Decoders of the kernel's rtnetlink messages: links, neighbours, routes, and route look-up answers. Pure.
 
 Changes when the lab listens to something new.
 
-Routes are most of what is heard, and each tells all its next hops anew whenever one comes or goes: what a fabric's
-switches are told grows with the square of its links. So next hops are counted, and read one by one when asked for.
+Most messages are about routes, and each repeats all next hops whenever one changes. So the total over a fabric's
+switches grows with the square of its links. Next hops are therefore only counted, and decoded on demand.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class NeighbourEvent:
 class RouteEvent:
     """An IPv4 route. ``kind`` is RTN_*, ``oifs`` every next hop's interface; ``gone`` when it was deleted.
 
-    Of ``oifs`` only the number is known at no cost.
+    Only the length of ``oifs`` is available without decoding.
     """
 
     at_ns: int
@@ -64,7 +64,7 @@ class RouteEvent:
 
 
 class NextHops(Sequence[int]):
-    """The interfaces of a multipath route's next hops, as its message has them (RTA_MULTIPATH)."""
+    """Interfaces of a multipath route's next hops, decoded from its message (RTA_MULTIPATH)."""
 
     __slots__ = ("_count", "_data")
 
@@ -96,7 +96,7 @@ class NextHops(Sequence[int]):
 
 
 def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEvent | RouteEvent | None:
-    """What a link, neighbour or route message says; None for anything else."""
+    """Decode a link, neighbour or route message; None for anything else."""
     if kind in (rtnl.RTM_NEWLINK, rtnl.RTM_DELLINK):
         family, _, ifindex, flags, _ = rtnl.IFINFO.unpack_from(body)
         if family != AF_UNSPEC:
@@ -118,7 +118,7 @@ def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEven
 
 
 def parse_peer(body: bytes) -> tuple[int, int, int | None] | None:
-    """An interface, the one it is joined to (IFLA_LINK) and the id of that one's namespace, None in its own."""
+    """Return an interface, its peer (IFLA_LINK) and the id of the peer's namespace, None for its own."""
     _, _, ifindex, _, _ = rtnl.IFINFO.unpack_from(body)
     found = rtnl.attributes(body[rtnl.IFINFO.size :])
     if 5 not in found:
@@ -157,19 +157,19 @@ def _parse_route(at_ns: int, kind: int, body: bytes) -> RouteEvent | None:
 
 @lru_cache(1 << 16)
 def _prefix(destination: bytes, length: int) -> str:
-    """'a.b.c.d/len'; a fabric has few, and tells of each again and again."""
+    """Return 'a.b.c.d/len'; cached, because a fabric has few prefixes and many messages about each."""
     return f"{inet_ntoa(destination) if destination else '0.0.0.0'}/{length}"
 
 
 def parse_hop(body: bytes) -> tuple[int, str | None]:
-    """(out interface, gateway) of a route look-up's answer."""
+    """Return (out interface, gateway) of a route look-up's answer."""
     found = rtnl.attributes(body[rtnl.RTMSG.size :])
     gateway = inet_ntoa(found[5]) if 5 in found else None
     return _U32.unpack(found[4])[0] if 4 in found else 0, gateway
 
 
 def _count_hops(data: bytes) -> int:
-    """How many next hops RTA_MULTIPATH has; nearly always all are of one size: interface and gateway."""
+    """Return the number of next hops in RTA_MULTIPATH; nearly always all have one size: interface and gateway."""
     size = _U16.unpack_from(data)[0] if len(data) >= _RTNEXTHOP else 0
     if size >= _RTNEXTHOP and not (size & 3 or len(data) % size):
         count = len(data) // size

@@ -1,1 +1,1 @@
-"""The kernel's Soft-RoCE: devices and whether it serves a lab."""
+"""The kernel's Soft-RoCE: its devices, and a probe whether labs can use it."""

@@ -1,7 +1,7 @@
-"""RDMA netlink: software RDMA devices made on interfaces and unmade, and what their ports have counted.
+"""RDMA netlink: adding and deleting software RDMA devices, and the counters of their ports.
 
-A device is made on an interface of the namespace that the socket is in, and answers for as long as that interface is
-there. Layouts: rdma/rdma_netlink.h; behaviour: drivers/infiniband/core/nldev.c.
+A device is added on an interface of the socket's namespace and exists as long as that interface.
+Layouts: rdma/rdma_netlink.h; behaviour: drivers/infiniband/core/nldev.c.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ _ONLY_PORT = 1
 
 
 def new_link(name: str, kind: str, interface: str) -> bytes:
-    """Ask for an RDMA device of a kind ('rxe') on an interface of the socket's namespace."""
+    """Return a request to add an RDMA device of a kind ('rxe') on an interface of the socket's namespace."""
     body = _text(_NAME, name) + _text(_LINK_TYPE, kind) + _text(_NDEV_NAME, interface)
     return rtnl.message(_NEWLINK, NLM_F_ACK, body)
 
 
 def delete_link(index: int) -> bytes:
-    """Ask for a software RDMA device to go."""
+    """Return a request to delete a software RDMA device."""
     return rtnl.message(_DELLINK, NLM_F_ACK, _u32(_INDEX, index))
 
 
 def counters_request(index: int) -> bytes:
-    """Ask what the port of a device has counted (its hw_counters)."""
+    """Return a request for the counters of a device's port (its hw_counters)."""
     return rtnl.message(_STAT_GET, NLM_F_ACK, _u32(_INDEX, index) + _u32(_PORT, _ONLY_PORT))
 
 
 def parse_device(body: bytes) -> tuple[str, int]:
-    """Name and index of the device that an answer is about."""
+    """Return name and index of the device in an answer."""
     found = attributes(body)
     return _string(found[_NAME]), int.from_bytes(found[_INDEX], "little")
 
 
 def parse_counters(body: bytes) -> dict[str, int]:
-    """Name to value of each counter in an answer, in the driver's order."""
+    """Return name and value of each counter in an answer, in the driver's order."""
     found: dict[str, int] = {}
     for entry in _each(attributes(body).get(_COUNTERS, b"")):
         told = attributes(entry)
@@ -80,20 +80,20 @@ class Rdma:
         self._socket.bind((0, 0))
 
     def add(self, name: str, kind: str, interface: str) -> None:
-        """Make a device. NetlinkError when the kernel refuses."""
+        """Add a device. NetlinkError when the kernel refuses."""
         self._ask(new_link(name, kind, interface), f"RDMA device {name} of type {kind} on {interface}")
 
     def delete(self, index: int) -> None:
-        """Unmake a device. NetlinkError, ENODEV when there is none."""
+        """Delete a device. NetlinkError, ENODEV when there is none."""
         self._ask(delete_link(index), f"removal of RDMA device {index}")
 
     def devices(self) -> Mapping[str, int]:
-        """Name to index of every device that this namespace may use: by default those of all namespaces."""
+        """Return the index by name of every device that this namespace may use: by default those of all namespaces."""
         answers = self._ask(rtnl.message(_GET, NLM_F_DUMP, b""), "look at RDMA devices")
         return dict(parse_device(body) for body in answers)
 
     def counters(self, index: int) -> Mapping[str, int]:
-        """What the port of a device has counted since it was made. NetlinkError when the device is gone."""
+        """Return the counters of a device's port since its creation. NetlinkError when the device is gone."""
         return parse_counters(self._ask(counters_request(index), f"look at the counters of RDMA device {index}")[0])
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Rdma:
         self._socket.close()
 
     def _ask(self, request: bytes, what: str) -> list[bytes]:
-        """The bodies of the answers, none to a request that is only acknowledged."""
+        """Send a request and return the bodies of the answers; none if it is only acknowledged."""
         self._sequence += 1
         self._socket.send(request[:8] + struct.pack("=I", self._sequence) + request[12:])
         bodies: list[bytes] = []
@@ -133,7 +133,7 @@ def _string(value: bytes) -> str:
 
 
 def _each(data: bytes) -> Iterator[bytes]:
-    """The value of each attribute of a list whose attributes are all of one type."""
+    """Yield the value of each attribute of a list whose attributes all have one type."""
     at = 0
     while at + _ATTR.size <= len(data):
         size, _ = _ATTR.unpack_from(data, at)

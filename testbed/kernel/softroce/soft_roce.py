@@ -1,6 +1,6 @@
-"""Whether this kernel's Soft-RoCE (rdma_rxe) serves a lab, whose hosts are network namespaces; found out by trying.
+"""Probe of the kernel's Soft-RoCE (rdma_rxe) for a lab, whose hosts are network namespaces; it tries to use it.
 
-Changes when a kernel keeps it from a lab in another way. The driver had one listening socket, in the machine's first
+Changes when kernels fail a lab in another way. The driver had one listening socket, in the machine's first
 network namespace, until it got one for each that has a device (drivers/infiniband/sw/rxe/rxe_ns.c).
 """
 
@@ -19,10 +19,10 @@ from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.kernel.softroce.rdma import ROCE_PORT, Rdma
 
 KIND = "rxe"
-"""What the kernel calls such devices."""
+"""The kernel's name for such devices."""
 
 MODULES = ("rdma_rxe", "ib_uverbs", "rdma_ucm")
-"""The driver, and what programs and the connection manager reach it by; nobody loads the last two unasked."""
+"""The driver, and its interfaces for programs and the connection manager; the last two are not loaded automatically."""
 
 _ELSEWHERE = "run it with --engine uml-virtual-time and a kernel of 'hpn vm build-kernel'"
 _LOAD = f"modprobe -a {' '.join(MODULES)} where it ships them, or {_ELSEWHERE}"
@@ -30,10 +30,10 @@ _PROBE, _PROBE_IFINDEX, _PROBE_FAR_IFINDEX, _PROBE_MTU = "roce", 100, 101, 1500
 
 
 def problem(*, load: bool) -> str | None:
-    """Why there is no Soft-RoCE for a lab, with the way out; None when there is.
+    """Return why Soft-RoCE is not available to a lab, with a remedy; None if it is.
 
-    It makes a device in a throw-away network namespace, and before that, with ``load``, has the kernel's modules loaded
-    where they are missing and this process may. Needs the right to make network namespaces.
+    It adds a device in a throw-away network namespace. With ``load`` it first loads missing kernel modules if this
+    process may. Needs the right to create network namespaces.
     """
     probe = ns.create("roce-probe")
     try:
@@ -47,7 +47,7 @@ def _tried(probe: NetNs, load: bool) -> str | None:
         link = _opened(probe, load)
     except OSError as error:
         return f"no RDMA in this kernel ({error.strerror}): {_LOAD}"
-    name = f"rxe-probe-{os.fstat(probe.fd).st_ino}"  # a process number is one only of its own sandbox
+    name = f"rxe-probe-{os.fstat(probe.fd).st_ino}"  # a process ID is unique only in its own sandbox
     try:
         _interface(probe)
         link.add(name, KIND, _PROBE)
@@ -66,7 +66,7 @@ def _tried(probe: NetNs, load: bool) -> str | None:
 
 
 def _opened(probe: NetNs, load: bool) -> Rdma:
-    """A socket to ask by. OSError where there is none, also after what ``load`` allows."""
+    """Open a request socket. OSError if there is none, even after what ``load`` allows."""
     try:
         return Rdma(probe)
     except OSError as error:
@@ -87,7 +87,7 @@ def _interface(probe: NetNs) -> None:
 
 
 def _taken(probe: NetNs) -> bool:
-    """Whether somebody listens at RoCE's port there: the driver, if anybody."""
+    """Return True if RoCE's port is in use there, which only the driver can do."""
     sock = probe.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
     try:
         sock.bind(("0.0.0.0", ROCE_PORT))

@@ -1,1 +1,1 @@
-"""What can be broken in a running lab, each lever beside its inverse."""
+"""Fault actions on a running lab, each with its inverse."""

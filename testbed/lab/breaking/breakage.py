@@ -1,10 +1,10 @@
-"""The levers that faults pull on a running lab, each beside its inverse.
+"""Fault actions on the control plane and ports of a running lab, each next to its inverse.
 
-Nothing here tells a daemon what happened: ports lose carrier, processes stop or die, packets are dropped, and the lab
-finds out. A lever that is pulled twice does nothing more, and neither does an inverse with nothing to undo.
+No daemon is notified: ports lose carrier, processes stop or die, packets are dropped, and the lab has to detect it. A
+repeated action has no further effect, and neither has an inverse with nothing to undo.
 
-Ports and switches are held down ``by`` whoever put them down, and come back when nobody holds them any more: a cable
-that was cut stays cut when the switch or host at its end comes back.
+Ports and switches are held down ``by`` a holder, and come back when their last holder releases them. So a cable that
+was cut stays cut when the switch or host at its end comes back.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _DROP_NONE = f"delete table ip {_TABLE}"
 
 
 class Breakage:
-    """What is broken in one lab. ``prepare`` opens what a fault will need, so that the fault itself is quick."""
+    """Current faults of one lab. ``prepare`` opens the sockets that a fault needs, so that the fault itself is fast."""
 
     def __init__(self, grips: Grips) -> None:
         self._lab = grips
         self._nft: dict[str, Nft] = {}
-        self._deaf: set[str] = set()  # switches whose forwarding is dead
-        self._held: dict[tuple[str, str], set[Hashable]] = {}  # link and node of ends that are down, by whom
-        self._down: dict[str, set[Hashable]] = {}  # switches that crashed, by whom
-        self._withdrawn: set[str] = set()  # ToRs that announce no host routes
+        self._deaf: set[str] = set()  # switches whose forwarding is down
+        self._held: dict[tuple[str, str], set[Hashable]] = {}  # link and node of ends that are down, with their holders
+        self._down: dict[str, set[Hashable]] = {}  # switches that crashed, with their holders
+        self._withdrawn: set[str] = set()  # ToRs that do not announce host routes
 
     def down(self) -> set[str]:
-        """Names of links with an end that is held down, and of switches that crashed."""
+        """Return the names of links with an end that is held down, and of switches that crashed."""
         return {link for link, _ in self._held} | self._down.keys()
 
     def held(self) -> dict[Hashable, set[str]]:
-        """Names of links and switches by whoever holds them down."""
+        """Return the names of links and switches that are down, by holder."""
         found: dict[Hashable, set[str]] = {}
         everything = [*((link, by) for (link, _), by in self._held.items()), *self._down.items()]
         for name, holders in everything:
@@ -60,22 +60,22 @@ class Breakage:
             self._lab.requests(node)
 
     def ports_down(self, ends: Sequence[End], by: Hashable = None) -> None:
-        """Put these ends of links down, one batch per node: veth has no carrier switch, the far end loses carrier."""
+        """Take these ends down, one batch per node: veth has no carrier switch, so the far end loses carrier."""
         self._tell(self._put_down(ends, by))
 
     def _put_down(self, ends: Sequence[End], by: Hashable) -> list[End]:
-        """Those that nobody held down before are put down, and returned."""
+        """Take down the ends that had no holder yet, and return them."""
         changed = [end for end in ends if _hold(self._held, _key(end), by)]
         for node, links in _by_node(changed).items():
             self._lab.requests(node).run(self._set(node, links, up=False))
         return changed
 
     def ports_up(self, ends: Sequence[End], by: Hashable = None) -> None:
-        """Put these ends up again, with what the kernel forgot of them; those that others hold stay down."""
+        """Bring these ends up again and restore their neighbours; ends with other holders stay down."""
         self._tell(self._put_up(ends, by), both=True)
 
     def _put_up(self, ends: Sequence[End], by: Hashable) -> list[End]:
-        """Those that nobody else holds down are put up, and returned."""
+        """Bring up the ends that have no other holder, and return them."""
         changed = [end for end in ends if _let_go(self._held, _key(end), by)]
         for node, links in _by_node(changed).items():
             forgotten = [request for link in links for request in _forgotten(link, node)]
@@ -83,16 +83,16 @@ class Breakage:
         return changed
 
     def _set(self, node: str, links: Sequence[Link], *, up: bool) -> list[bytes]:
-        """Requests for the state of these ports: a single one for all that a switch has.
+        """Return requests that set the state of these ports: a single one if they are all ports of a switch.
 
-        Otherwise the neighbours of the first port ask for the kernel's lock, one after another, before the next is set.
+        Otherwise the neighbours of the first port compete for the kernel's lock before the next port is set.
         """
         if self._lab.fabric.node(node).is_switch and len(links) == len(self._lab.fabric.links_of(node)):
             return [rtnl.set_group(PORTS_GROUP, up=up)]
         return [rtnl.set_link(link.end_at(node).ifindex, up=up) for link in links]
 
     def _tell(self, changed: Sequence[End], *, both: bool = False) -> None:
-        """Have the far ends hear at once where more ends changed than the kernel tells at a run; ``both``: all ends."""
+        """Process far-end carrier changes at once if one kernel run cannot handle them all; ``both``: on all ends."""
         if 2 * len(changed) <= linkwatch.AT_A_RUN:
             return
         for node, links in _by_node(changed).items():
@@ -102,7 +102,7 @@ class Breakage:
                 linkwatch.carry_out(requests, ports)
 
     def crash(self, switches: Sequence[str], by: Hashable = None) -> None:
-        """Switches die together: no daemon says farewell, all ports lose carrier in one batch per switch."""
+        """Crash switches together: no daemon sends a farewell, all ports lose carrier in one batch per switch."""
         dying = [name for name in switches if _hold(self._down, name, by)]
         for name in dying:
             self._lab.bgp[name].freeze()
@@ -111,10 +111,10 @@ class Breakage:
         self._tell([end for name in dying for end in self._put_down(self._ports_of(name), name)])
         for name in dying:
             self._lab.bgp[name].kill()
-            self._lab.watcher.reread(name)  # its routes went unannounced; else it would look converged when it boots
+            self._lab.watcher.reread(name)  # no message reported its lost routes; else it looks converged at boot
 
     async def boot(self, switches: Sequence[str], by: Hashable = None) -> None:
-        """Dead switches come back with empty state, ports that they had shut themselves too: ports, LACP, BGP."""
+        """Boot crashed switches with empty state: ports, LACP, BGP; ports that they had shut themselves come up too."""
         booting = [name for name in switches if _let_go(self._down, name, by)]
         for name in booting:
             await self._lab.bgp[name].gone()
@@ -129,23 +129,23 @@ class Breakage:
         return [(link, switch) for link in self._lab.fabric.links_of(switch)]
 
     def hang(self, tor: str) -> None:
-        """A ToR's daemons stop in their tracks; its kernel forwards on, and answers ARP, as an ASIC would."""
+        """Freeze a ToR's daemons; its kernel still forwards and answers ARP, as an ASIC would."""
         self._lab.bgp[tor].freeze()
         self._lab.tors[tor].freeze()
 
     def resume(self, tor: str) -> None:
-        """The daemons run on with what they knew, and find out what they missed."""
+        """Let the daemons continue with their old state and detect what they missed."""
         self._lab.bgp[tor].thaw()
         ports = [link.end_at(tor) for link in self._lab.fabric.links_of(tor)]
         self._lab.tors[tor].thaw({port.name for port in ports if self._lab.watcher.carrier(tor, port.ifindex)})
 
     def withdraw(self, tor: str) -> None:
-        """A ToR announces its host routes no longer; it keeps them, its sessions and its subnet routes."""
+        """Withdraw a ToR's host routes from BGP; it keeps the routes, its sessions and its subnet routes."""
         self._withdrawn.add(tor)
         self._lab.bgp[tor].withdraw()
 
     def announce(self, tor: str) -> None:
-        """It announces them again; nothing to do for a ToR that has booted since, or that will."""
+        """Announce the host routes again; no-op for a ToR that has booted since, or has yet to."""
         if tor not in self._withdrawn:
             return
         self._withdrawn.remove(tor)
@@ -153,21 +153,21 @@ class Breakage:
             self._lab.bgp[tor].announce()
 
     def leave(self, tor: str) -> None:
-        """A ToR's LACP is out of Synchronization with all its partners, while it forwards on; not when it is dead."""
+        """Take a ToR's LACP out of Synchronization with all partners while it still forwards; no-op after a crash."""
         if tor not in self._down:
             self._lab.tors[tor].leave()
 
     def rejoin(self, tor: str) -> None:
-        """Back in Synchronization."""
+        """Put the ToR's LACP back into Synchronization."""
         self._lab.tors[tor].rejoin()
 
     def prepare_forwarding(self, switch: str) -> None:
-        """Open nftables there."""
+        """Open nftables on the switch."""
         if switch not in self._nft:
             self._nft[switch] = Nft(self._lab.spaces[switch])
 
     def stop_forwarding(self, switch: str) -> None:
-        """Drop whatever this switch would forward; what is meant for itself (BGP, LACP, ARP, path control) lives."""
+        """Drop all traffic this switch would forward; traffic to itself (BGP, LACP, ARP, path control) continues."""
         if switch in self._deaf:
             return
         self.prepare_forwarding(switch)
@@ -175,17 +175,17 @@ class Breakage:
         self._deaf.add(switch)
 
     def start_forwarding(self, switch: str) -> None:
-        """Forward again."""
+        """Resume forwarding."""
         if switch in self._deaf:
             self._nft[switch].run(_DROP_NONE)
             self._deaf.remove(switch)
 
     def reset_session(self, link: Link) -> None:
-        """Have a link's lower end restart its BGP session, which comes back by itself. MachineError when it refuses."""
+        """Make a link's lower end restart its BGP session, which recovers by itself. MachineError when it refuses."""
         self._lab.bgp[link.lower.node].reset(link.lower.name)
 
     def standing(self) -> dict[str, str]:
-        """What is broken in ways that links, LACP, BGP and routes need not show: thing to condition."""
+        """Return faults that links, LACP, BGP and routes need not show: part to condition."""
         found = {f"forwarding of {name}": self._forwarding(name) for name in self._nft}
         conditions = {f"daemons of {name}": tor.condition for name, tor in self._lab.tors.items()}
         return {key: text for key, text in (found | conditions).items() if text}
@@ -195,7 +195,7 @@ class Breakage:
 
 
 def probe(space: NetNs) -> str | None:
-    """Why this kernel cannot stop a switch's forwarding, None when it can; tried in ``space``."""
+    """Return why this kernel cannot stop a switch's forwarding, None if it can; tested in ``space``."""
     nft = Nft(space)
     try:
         nft.run(_DROP_ALL)
@@ -208,14 +208,14 @@ def probe(space: NetNs) -> str | None:
 
 
 def _hold(held: dict[K, set[Hashable]], what: K, by: Hashable) -> bool:
-    """Whether nobody held it before."""
+    """Add a holder; return True if it is the first."""
     first = what not in held
     held.setdefault(what, set()).add(by)
     return first
 
 
 def _let_go(held: dict[K, set[Hashable]], what: K, by: Hashable) -> bool:
-    """Whether nobody holds it any more; not when ``by`` did not hold it."""
+    """Remove a holder; return True if it was the last, False also if ``by`` was not a holder."""
     if by not in held.get(what, ()):
         return False
     held[what].remove(by)
@@ -238,7 +238,7 @@ def _by_node(ends: Sequence[End]) -> dict[str, list[Link]]:
 
 
 def _forgotten(link: Link, node: str) -> list[bytes]:
-    """Permanent neighbours vanish when their interface is put down."""
+    """Return requests for the permanent neighbours that vanished when their interface was taken down."""
     if link.kind is LinkKind.ACCESS:
         return []
     there = link.far_end(node)

@@ -1,6 +1,6 @@
-"""Impairments of links that take no carrier, at one port at a time: the levers that faults pull, and their inverse.
+"""Link impairments that leave carrier up, applied per port: fault actions and their inverse.
 
-Whatever is put under a key is lifted by that key; several keys on one port add up and come off one by one.
+Each impairment is added and removed by a key; several keys on one port combine, and are removed one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Corrupt", "Delay", "Drop", "Impairments", "Slow", "Traffic"]
 
 
 class Impairments:
-    """Those of one lab. OSError when the kernel refuses one, which ``failover.inject.needs`` finds out before."""
+    """Impairments of one lab. OSError if the kernel refuses one, which ``failover.inject.needs`` checks beforehand."""
 
     def __init__(
         self,
@@ -27,28 +27,28 @@ class Impairments:
         requests: Callable[[str], Netlink],
         marking: MarkerKind | None = None,
     ) -> None:
-        """``requests`` gives the netlink socket of a node; ``marking``: what its switches mark with."""
+        """Create them; ``requests`` returns a node's netlink socket, ``marking`` is its switches' marker."""
         self._spaces = spaces
         self._chains: dict[str, IngressChains] = {}
         self._shapers = EgressShapers(fabric, requests, marking)
 
     def open(self, nodes: Iterable[str]) -> None:
-        """Get ready to act on what arrives at these nodes, so that it takes no time later."""
+        """Prepare to impair traffic that arrives at these nodes, so that it takes no time later."""
         for node in nodes:
             if node not in self._chains:
                 self._chains[node] = IngressChains(self._spaces[node])
 
     def on_arrival(self, key: Hashable, port: Port, what: Drop | Corrupt) -> None:
-        """From now on this happens to what arrives at ``port``; instead of what ``key`` did there before."""
+        """Impair arriving traffic at ``port`` from now on; replaces an earlier impairment of ``key`` there."""
         self.open([port.node])
         self._chains[port.node].put(key, port, what)
 
     def on_departure(self, key: Hashable, link: Link, port: Port, what: Slow | Delay) -> None:
-        """From now on this happens to what leaves by ``port``, an end of ``link``."""
+        """Impair departing traffic at ``port``, an end of ``link``, from now on."""
         self._shapers.put(key, link, port, what)
 
     async def lift(self, key: Hashable) -> None:
-        """Undo everything under ``key``; nothing when there is nothing. What a delay holds is let through first."""
+        """Remove everything under ``key``, if anything. Frames that a delay holds are delivered first."""
         for chains in self._chains.values():
             chains.lift(key)
         await self._shapers.lift(key)

@@ -1,7 +1,7 @@
-"""What is done to frames as they leave a port: a lower rate, a longer way. Changes the port's own shaper, and back.
+"""Impairments of departing frames: a lower rate, more delay. They change the port's own shaper, and restore it.
 
-The rate is the token bucket's own; delay is netem's, as the bucket's inner queue, where the kernel has it: a port that
-delays does not mark meanwhile. Messages: rtnetlink(7), pkt_sched.h.
+The rate is the token bucket's own. The delay is netem, as the bucket's inner queue, if the kernel has it: a port with
+delay does not mark meanwhile. Messages: rtnetlink(7), pkt_sched.h.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _SMALLEST_FRAME = 60
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """The port sends at a share of its rate; its queue keeps its size in bytes."""
+    """Send at a share of the port's rate; its queue keeps its size in bytes."""
 
     share: float
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Every frame arrives ``delay_ns`` later, give or take up to ``jitter_ns``, each by itself: jitter may reorder."""
+    """Delay every frame by ``delay_ns``, plus or minus up to ``jitter_ns``, independently: jitter may reorder."""
 
     delay_ns: int
     jitter_ns: int = 0
 
 
 class EgressShapers:
-    """The impairments of every port's shaper. OSError when the kernel refuses one."""
+    """Impairments of every port's shaper. OSError when the kernel refuses one."""
 
     def __init__(self, fabric: Fabric, requests: Callable[[str], Netlink], marking: MarkerKind | None = None) -> None:
-        """``requests`` gives the netlink socket of a node; ``marking``: what its switches mark with."""
+        """Create them; ``requests`` returns a node's netlink socket, ``marking`` is its switches' marker."""
         self._fabric = fabric
         self._marking = marking
         self._requests = requests
@@ -53,20 +53,20 @@ class EgressShapers:
         self._delayed: set[Port] = set()  # netem is the inner queue
 
     def put(self, key: Hashable, link: Link, port: Port, what: Slow | Delay) -> None:
-        """Do this to what leaves by ``port``, an end of ``link``, until ``key`` is lifted."""
+        """Impair departing traffic at ``port``, an end of ``link``, until ``key`` is lifted."""
         self._done.setdefault((link, port), {})[key] = what
         if isinstance(what, Delay):
             self._delayed.add(port)
         self._apply(link, port)
 
     async def lift(self, key: Hashable) -> None:
-        """Undo what was put under ``key``, wherever; the rest stays. What is on its way arrives."""
+        """Remove the impairments under ``key``; others stay. Delayed frames are still delivered."""
         lifted = {end: done.pop(key) for end, done in self._done.items() if key in done}
         for link, port in lifted:
             self._apply(link, port)
         held_ns = [what.delay_ns + what.jitter_ns for what in lifted.values() if isinstance(what, Delay)]
         if held_ns:
-            # An inner queue that is replaced loses what it holds, so it is left to run dry; nothing tells when it has.
+            # Replacing an inner queue loses its frames, so wait until it must be empty; no event reports that.
             await asyncio.sleep(max(held_ns) / 1e9)
         for link, port in lifted:
             if port in self._delayed and not self._delays(link, port):
@@ -77,7 +77,7 @@ class EgressShapers:
         return [what for what in self._done[link, port].values() if isinstance(what, Delay)]
 
     def _apply(self, link: Link, port: Port) -> None:
-        """The product of all shares, the sum of all delays."""
+        """Apply the product of all shares and the sum of all delays."""
         share = math.prod(what.share for what in self._done[link, port].values() if isinstance(what, Slow))
         requests = [shaper(self._fabric, link, port, share)]
         if port in self._delayed:
@@ -87,13 +87,13 @@ class EgressShapers:
         self._requests(port.node).run(requests)
 
     def _room(self, link: Link, total: Delay) -> int:
-        """Packets that netem must hold: those on their way, at the link's rate, and those that wait for the bucket."""
+        """Return the packets that netem must hold: those in flight, at the link's rate, and those in the queue."""
         on_the_way = link.rate_bps / 8 * (total.delay_ns + total.jitter_ns) / 1e9
         return int(on_the_way + queue_bytes(self._fabric, link)) // _SMALLEST_FRAME
 
 
 def _delaying_queue(port: Port, total: Delay, room: int) -> bytes:
-    """netem inside the port's token bucket, holding ``room`` packets at most."""
+    """Return netem inside the port's token bucket, holding at most ``room`` packets."""
     options = struct.pack("=IIIIII", 0, room, 0, 0, 0, 0)
     options += rtnl.attribute(_LATENCY64, struct.pack("=q", total.delay_ns))
     options += rtnl.attribute(_JITTER64, struct.pack("=q", total.jitter_ns))

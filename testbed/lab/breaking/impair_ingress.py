@@ -1,9 +1,9 @@
-"""What is done to frames as they arrive at a port: some are dropped, some corrupted, before anything else sees them.
+"""Impairments of arriving frames: some are dropped, some corrupted, before any other processing.
 
-At the receiver's ingress, because a drop at the sender's egress is reported to the sender, which no wire does (FACTS
-trap 10). One nftables table per namespace with one chain per port that is impaired, whose priority puts it before
-the LAG's own ingress chain; a bonding driver, the routing and sockets bound to an ethertype come after every such
-chain. Sockets that take all ethertypes (tcpdump) come before it and still show what is dropped.
+They act at the receiver's ingress. A drop at the sender's egress is reported to the sender, which no wire does (FACTS
+trap 10). One nftables table per namespace has one chain per impaired port. Its priority puts it before the LAG's own
+ingress chain; a bonding driver, the routing and sockets bound to an ethertype come after every such chain. Sockets for
+all ethertypes (tcpdump) come before it and still show dropped frames.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _UDP_BYTES = 8
 _MILLION = 1_000_000
 
 LAST_BYTE = 255 - _UDP_BYTES
-"""Of a UDP payload, the last byte that every kernel's nftables can change."""
+"""Last byte of a UDP payload that every kernel's nftables can change."""
 
 
 class Traffic(StrEnum):
-    """Which frames."""
+    """Selection of frames."""
 
     EVERYTHING = "everything"
     LACP = "lacp"
@@ -38,44 +38,44 @@ class Traffic(StrEnum):
 
 
 class Arriving(Protocol):
-    """Something done to what arrives."""
+    """An impairment of arriving frames."""
 
     def rules(self) -> tuple[str, ...]:
-        """nftables rules; frames that they let go on meet those of the other impairments of the port."""
+        """Return nftables rules; frames that they accept continue to the port's other impairments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A share of such frames, each by its own random number, is lost without a trace."""
+    """Drop a share of such frames silently, each by its own random number."""
 
     traffic: Traffic = Traffic.EVERYTHING
     share: float = 1.0
 
     def rules(self) -> tuple[str, ...]:
-        """One rule for each way such a frame can look."""
+        """Return one rule for each form of such a frame."""
         return tuple(f"{match} {_chance(self.share)} drop" for match in _MATCHES[self.traffic])
 
 
 @dataclass(frozen=True, slots=True)
 class Corrupt:
-    """One bit of byte ``at`` of the UDP payload is flipped in a share of the RoCE packets that have that byte.
+    """Flip one bit of byte ``at`` of the UDP payload, in a share of the RoCE packets that have that byte.
 
     ``at`` is at most LAST_BYTE: nftables of Linux 6.12 reaches 255 bytes behind a header and no further.
-    The UDP checksum does not tell: between veths it is never computed (FACTS trap 10), and RoCEv2 may send none.
+    The UDP checksum does not detect it: between veths it is never computed (FACTS trap 10), and RoCEv2 may omit it.
     """
 
     share: float
     at: int
 
     def rules(self) -> tuple[str, ...]:
-        """One rule; a packet that is too short for it does not match."""
+        """Return one rule, which packets without that byte do not match."""
         at = _UDP_BYTES + self.at
         byte = f"@th,{8 * at},8"
         return (f"udp dport {_ROCE} udp length > {at} {_chance(self.share)} {byte} set {byte} ^ 0x01",)
 
 
 def probe(space: NetNs) -> str | None:
-    """Why this kernel cannot do it, None when it can: every kind of rule is tried on the loopback of ``space``."""
+    """Return why this kernel cannot do it, None if it can: tests every kind of rule on the loopback of ``space``."""
     kinds = [Drop(traffic, 0.5) for traffic in Traffic]
     try:
         chain = IngressChains(space)
@@ -90,14 +90,14 @@ def probe(space: NetNs) -> str | None:
 
 
 class IngressChains:
-    """The impairments of one namespace's ports. OSError when the kernel refuses one."""
+    """Impairments of one namespace's ports. OSError when the kernel refuses one."""
 
     def __init__(self, space: NetNs) -> None:
         self._nft = Nft(space)
         self._ports: dict[Port, dict[Hashable, tuple[str, ...]]] = {}
 
     def put(self, key: Hashable, port: Port, *what: Arriving) -> None:
-        """Do this to what arrives at ``port`` until ``key`` is lifted; instead of what that key did there before."""
+        """Impair arriving traffic at ``port`` until ``key`` is lifted; replaces its earlier impairment there."""
         chain = self._ports.setdefault(port, {})
         before = chain.get(key)
         chain[key] = tuple(rule for each in what for rule in each.rules())
@@ -110,13 +110,13 @@ class IngressChains:
             raise
 
     def lift(self, key: Hashable) -> None:
-        """Undo what was put under ``key``, wherever; the rest stays. Nothing happens when there is nothing."""
+        """Remove the impairments under ``key``, if any; others stay."""
         for port in [port for port, chain in self._ports.items() if key in chain]:
             self._forget(key, port)
             self._nft.run(self._written(port))
 
     def close(self) -> None:
-        """Close the nftables context; what is in the kernel stays."""
+        """Close the nftables context; the rules stay in the kernel."""
         self._nft.close()
 
     def _forget(self, key: Hashable, port: Port) -> None:
@@ -125,7 +125,7 @@ class IngressChains:
             del self._ports[port]
 
     def _written(self, port: Port) -> str:
-        """One transaction that makes the kernel's chain of ``port`` what it should be: no frame meets half of it."""
+        """Return one transaction that updates the kernel's chain of ``port``: no frame sees an intermediate state."""
         if not self._ports:
             return f"delete table netdev {_TABLE}"
         name = f"netdev {_TABLE} port{port.ifindex}"
@@ -137,7 +137,7 @@ class IngressChains:
         return "\n".join([*make, *rules])
 
 
-# A frame matches one of them at most, so that each meets one random number.
+# A frame matches at most one of them, so that it draws one random number.
 _MATCHES = {
     Traffic.EVERYTHING: ("",),
     Traffic.LACP: (f"meta protocol {_LACP:#06x}",),
@@ -146,7 +146,7 @@ _MATCHES = {
     Traffic.NOT_CONTROL: (
         f"meta protocol != ip meta protocol != {_LACP:#06x}",
         "meta protocol ip meta l4proto != tcp",
-        # Not '!=' twice: nft would join the two ports into one word that is unequal when either of them is.
+        # Not '!=' twice: nft would merge the two ports into one word, which is unequal when either of them is.
         f"meta protocol ip tcp dport != {_BGP} tcp sport < {_BGP}",
         f"meta protocol ip tcp dport != {_BGP} tcp sport > {_BGP}",
     ),

@@ -1,1 +1,1 @@
-"""A lab that stands by itself: supervisor, registry, and the ways into it."""
+"""A lab that runs by itself: supervisor, registry, and access from outside."""

@@ -1,4 +1,4 @@
-"""Ways into a running lab from outside: run a command in a node, open Mininet's CLI."""
+"""Access to a running lab from outside: run a command in a node, open Mininet's CLI."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hpn.testbed.lab.wire import NETNS_DIR
 
 
 def execute(first_pid: int, fabric: Fabric, node: str, command: Sequence[str]) -> int:
-    """Run ``command`` in ``node`` with our terminal; its exit code (128 + signal when killed).
+    """Run ``command`` in ``node`` on our terminal; return its exit code (128 + signal when killed).
 
     InputError for an unknown node or command, MachineError when the lab cannot be entered.
     """
@@ -27,7 +27,7 @@ def execute(first_pid: int, fabric: Fabric, node: str, command: Sequence[str]) -
         fd = os.open(NETNS_DIR / node, os.O_RDONLY | os.O_CLOEXEC)
         setns(fd, CLONE_NEWNET)
         own_sys()
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the command would inherit that
             signal.signal(number, signal.SIG_DFL)
         try:
             os.execvp(command[0], list(command))
@@ -41,7 +41,7 @@ def execute(first_pid: int, fabric: Fabric, node: str, command: Sequence[str]) -
 
 
 def shell(first_pid: int, fabric: Fabric, stdin: TextIO, script: str | None = None) -> int:
-    """Mininet's CLI on the lab; returns when the user leaves."""
+    """Run Mininet's CLI on the lab; return when the user leaves."""
 
     def body() -> int:
         from hpn.testbed.lab.service import mininet_net
@@ -53,7 +53,7 @@ def shell(first_pid: int, fabric: Fabric, stdin: TextIO, script: str | None = No
 
 
 def _inside(first_pid: int, body: Callable[[], int]) -> int:
-    """Run ``body`` in a child inside the lab's namespaces, the working directory kept."""
+    """Run ``body`` in a child inside the lab's namespaces, in the same working directory."""
     directory = os.getcwd()
     sandbox.enter(first_pid)
     child = os.fork()
@@ -67,7 +67,7 @@ def _inside(first_pid: int, body: Callable[[], int]) -> int:
             traceback.print_exc()
         finally:
             os._exit(code)
-    # The terminal sends Ctrl-C to the child too: it decides, we wait for it.
+    # The terminal sends Ctrl-C to the child too: the child handles it, this process waits.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return code if code >= 0 else 128 - code

@@ -1,6 +1,6 @@
-"""Any part of a running lab broken and mended by its name, with the levers of drills: ``hpn break``, ``hpn mend``.
+"""Manual faults and repairs of a running lab's parts, with the fault actions of drills: ``hpn break``, ``hpn mend``.
 
-What is broken the lab itself knows (``Breakage.held``); nothing here keeps a list beside it.
+The lab itself knows its faults (``Breakage.held``); there is no separate list here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hpn.testbed.lab.lab import Lab
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a break or a mend did: links and switches that went down, that came up, and that stay down."""
+    """Result of a break or repair: links and switches that went down, that came up, and that stay down."""
 
     down: tuple[str, ...]
     up: tuple[str, ...]
@@ -24,7 +24,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A part of a lab that is broken: how, whether somebody broke it by hand, and the links that it holds down."""
+    """A broken part of a lab: how, whether it was broken by hand, and the links that it holds down."""
 
     part: str
     how: str
@@ -33,7 +33,7 @@ class Broken:
 
 
 def break_part(lab: Lab, name: str) -> Change:
-    """A link, or every port of a NIC or host, loses carrier; a switch crashes. InputError when nothing is called so."""
+    """Break a part: a link, or every port of a NIC or host, loses carrier; a switch crashes. InputError if unknown."""
     before = lab.breakage.down()
     part, at_ns = lab.fabric.part(name), now_ns()
     if _is_switch(part):
@@ -45,7 +45,7 @@ def break_part(lab: Lab, name: str) -> Change:
 
 
 async def mend_part(lab: Lab, name: str) -> Change:
-    """Undo it; a part of what was mended stays broken when it was broken by its own name too. InputError as above."""
+    """Undo a break; parts of it that were also broken by their own names stay broken. InputError if unknown."""
     before = lab.breakage.down()
     part, at_ns = lab.fabric.part(name), now_ns()
     if _is_switch(part):
@@ -57,7 +57,7 @@ async def mend_part(lab: Lab, name: str) -> Change:
 
 
 async def mend_all(lab: Lab) -> Change:
-    """Undo every break by hand; what else is down (a switch that its stack shut) stays so."""
+    """Undo every break by hand; other faults (a switch that its stack shut) remain."""
     before = lab.breakage.down()
     for found in broken(lab):
         if found.by_hand:
@@ -66,7 +66,7 @@ async def mend_all(lab: Lab) -> Change:
 
 
 def broken(lab: Lab) -> list[Broken]:
-    """What is broken in a lab: by hand, by a stack's own doing, and switches whose daemon is lost; by name."""
+    """Return the broken parts, by name: by hand, by a stack itself, and switches whose daemon is lost."""
     down = lab.breakage.held()
     found = [_broken(lab.fabric, by, names) for by, names in down.items() if isinstance(by, str)]
     held = {each.part for each in found}
@@ -83,7 +83,7 @@ def _broken(fabric: Fabric, by: str, names: set[str]) -> Broken:
 
 
 def _tell(lab: Lab, at_ns: int, name: str, what: str) -> None:
-    """Put it on the timeline, as the faults of a drill are."""
+    """Put it on the timeline, as for a drill's faults."""
     lab.emit(Event(at_ns, EventKind.FAULT, name, "by hand", what))
 
 

@@ -1,4 +1,4 @@
-"""Listen to links of a running lab from outside."""
+"""Packet capture on links of a running lab, from outside."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hpn.testbed.versions import HPN
 
 
 def links_of(fabric: Fabric, names: Sequence[str]) -> list[Link]:
-    """The links that ``names`` (links, NICs, nodes; none: all of the lab) stand for, each once, in their order."""
+    """Return the links of ``names`` (links, NICs, nodes; none: the whole lab), each once, in their order."""
     return fabric.links_of_all(names) or list(fabric.links)
 
 
 def capture(
     first_pid: int, links: Sequence[Link], file: BinaryIO, snap_bytes: int, for_ns: int | None
 ) -> list[Captured]:
-    """Write what passes on ``links`` to ``file`` as pcapng, for so long or until Ctrl-C; what was seen of each.
+    """Capture traffic on ``links`` to ``file`` as pcapng, for ``for_ns`` or until Ctrl-C; return counts per link.
 
-    Each is listened to at its upper end. The calling process is in the lab's network from then on. MachineError when
+    Each is captured at its upper end. The calling process stays in the lab's network afterwards. MachineError when
     the lab or a node cannot be entered.
     """
     sandbox.enter(first_pid, for_its_network=True)
@@ -39,7 +39,7 @@ def capture(
 
 
 def space_of(first_pid: int, node: str) -> NetNs:
-    """The network namespace of a node, for a process that has entered the lab's network.
+    """Return the network namespace of a node, for a process that has entered the lab's network.
 
     MachineError when it cannot be entered.
     """

@@ -28,17 +28,17 @@ Handler = Callable[[Json, Emit], Awaitable[JsonValue]]
 
 _LIMIT = 1 << 26
 _LAST_WORDS_S = 1.0
-_PATIENCE_S = 1.0  # so long without a word, and the asker looks whether the supervisor is stopped
+_PATIENCE_S = 1.0  # after this silence the client checks whether the supervisor is stopped
 
 
 class SupervisorGone(MachineError):
-    """The supervisor ended before or while it was asked something."""
+    """The supervisor ended before or during a request."""
 
 
 def listen(path: Path) -> socket.socket:
     """Bind the control socket (before the sandbox hides its directory).
 
-    MachineError when the path is too long, OSError when its directory takes nothing.
+    MachineError when the path is too long, OSError when its directory is not writable.
     """
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
@@ -56,10 +56,9 @@ def listen(path: Path) -> socket.socket:
 
 
 class ControlServer:
-    """Serves operations by name on a listening socket until closed.
+    """Server of operations by name on a listening socket until closed.
 
-    ``handlers`` are finished whether or not somebody still waits for the answer; ``streams`` are for the one who asked,
-    and are cancelled when that client is gone.
+    ``handlers`` run to completion even if the client has gone; ``streams`` are cancelled when their client disconnects.
     """
 
     def __init__(self, handlers: Mapping[str, Handler], streams: Mapping[str, Handler] | None = None) -> None:
@@ -69,7 +68,7 @@ class ControlServer:
         self._streaming: set[asyncio.Task[None]] = set()
 
     async def start(self, listening: socket.socket) -> None:
-        """Begin to accept."""
+        """Start to accept connections."""
         self._server = await asyncio.start_unix_server(self._serve, sock=listening, limit=_LIMIT)
 
     def close(self) -> None:
@@ -78,19 +77,19 @@ class ControlServer:
             self._server.close()
 
     async def last_words(self) -> None:
-        """Wait until every stream, told to end, has said so to its client; not long for one that does not listen."""
+        """Wait until every ending stream has sent its last message, but only briefly for an unresponsive client."""
         if self._streaming:
             await asyncio.wait(self._streaming, timeout=_LAST_WORDS_S)
 
     async def serve_own(self, connection: socket.socket) -> None:
-        """Answer a process of our own, which holds the other end, one request after another until it closes."""
+        """Answer another process of ours at the far end, one request after another until it closes."""
         reader, writer = await asyncio.open_unix_connection(sock=connection, limit=_LIMIT)
         try:
             while line := await reader.readline():
                 _write(writer, await self._answer(line, lambda event: _write(writer, {"event": dict(event)})))
                 await writer.drain()
         except ConnectionError:
-            pass  # it is gone
+            pass  # the peer has closed
         finally:
             writer.close()
 
@@ -103,7 +102,7 @@ class ControlServer:
             _write(writer, answer)
             await writer.drain()
         except (ConnectionError, asyncio.LimitOverrunError, ValueError):
-            pass  # the client went away, or never was one of ours
+            pass  # the client disconnected, or was never an hpn client
         finally:
             writer.close()
 
@@ -117,18 +116,18 @@ class ControlServer:
             return {"ok": await handler(request, emit)}
         except HpnError as error:
             return {"error": str(error), "exit_code": error.exit_code}
-        except OSError as error:  # an interface that somebody in the lab has deleted, for one
+        except OSError as error:  # for example an interface that a user deleted in the lab
             way_out = "if the lab was changed by hand, start it anew: hpn down, hpn up"
             return {"error": f"the kernel refuses: {error}; {way_out}", "exit_code": MachineError.exit_code}
 
     def _handler(self, op: str, asker: asyncio.StreamReader | None) -> Handler:
-        """KeyError when there is none, TypeError when ``op`` is no word."""
+        """Return the handler of ``op``. KeyError if there is none, TypeError if ``op`` is not hashable."""
         if asker is not None and op in self._streams:
             return self._while_there(asker, self._streams[op])
         return self._handlers[op]
 
     def _while_there(self, asker: asyncio.StreamReader, stream: Handler) -> Handler:
-        """That stream, which ends as soon as its client, who has asked all it asks, hangs up."""
+        """Wrap a stream so that it ends when its client disconnects."""
 
         async def handler(request: Json, emit: Emit) -> JsonValue:
             self._note_stream()
@@ -145,7 +144,7 @@ class ControlServer:
         return handler
 
     def _note_stream(self) -> None:
-        """The task that runs is a conversation whose last word is waited for."""
+        """Register the running task as a stream that ``last_words`` waits for."""
         task = asyncio.current_task()
         if task is not None:
             self._streaming.add(task)
@@ -162,9 +161,9 @@ def _peer_uid(connection: socket.socket) -> int:
 
 
 def call(path: Path, op: str, *, on_event: Emit | None = None, **arguments: JsonValue) -> JsonValue:
-    """Ask the supervisor and wait for its last word. The supervisor's own errors come back as what they were.
+    """Send a request to the supervisor and wait for its result. Its errors are raised here with their own types.
 
-    SupervisorGone when it ends without that word, MachineError when it is stopped.
+    SupervisorGone when it ends without a result, MachineError when it is stopped.
     """
     for message in _conversation(path, {"op": op, **arguments}):
         if "event" in message:
@@ -187,7 +186,7 @@ def _gone(path: Path) -> SupervisorGone:
 
 
 def call_for_object(path: Path, op: str, **arguments: JsonValue) -> dict[str, JsonValue]:
-    """``call`` where the answer is an object. MachineError when it is none: that supervisor is another version's."""
+    """Call an operation whose result is an object. MachineError for another type: another version's supervisor."""
     found = call(path, op, on_event=None, **arguments)
     if not isinstance(found, dict):
         raise MachineError(f"the lab's supervisor answers {op} as no hpn of this version does; hpn down, then hpn up")
@@ -195,10 +194,10 @@ def call_for_object(path: Path, op: str, **arguments: JsonValue) -> dict[str, Js
 
 
 def follow(path: Path, op: str, wait_s: Callable[[], float]) -> Iterator[list[Json]]:
-    """Ask for what goes on until the lab ends: its events in batches as they come, [] when ``wait_s()`` seconds passed.
+    """Subscribe to events until the lab ends; yield batches as they come, [] after ``wait_s()`` seconds without any.
 
-    It ends when the lab is ended. SupervisorGone as soon as the supervisor is gone otherwise, MachineError when it is
-    stopped; the supervisor's own errors come back as what they were.
+    It ends with the lab. SupervisorGone as soon as the supervisor is gone otherwise, MachineError when it is
+    stopped; the supervisor's own errors are raised with their own types.
     """
     with _asked(path, {"op": op}) as connection:
         received = _Lines(connection)
@@ -218,7 +217,7 @@ def follow(path: Path, op: str, wait_s: Callable[[], float]) -> Iterator[list[Js
 
 
 def _conversation(path: Path, request: Json) -> Iterator[Json]:
-    """What is answered, message by message, until the other end closes."""
+    """Yield the answer, message by message, until the far end closes."""
     with _asked(path, request) as connection:
         received = _Lines(connection)
         while not received.ended:
@@ -230,19 +229,19 @@ def _conversation(path: Path, request: Json) -> Iterator[Json]:
 
 @contextmanager
 def _asked(path: Path, request: Json) -> Iterator[socket.socket]:
-    """A connection to the supervisor on which it was asked something."""
+    """Connect to the supervisor and send a request; yield the connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
         try:
             connection.connect(str(path))
         except OSError as error:
             raise SupervisorGone(f"the lab's supervisor does not answer ({error.strerror}); try: hpn down") from error
-        with suppress(ConnectionError):  # it died: nothing more comes, and who reads finds out
+        with suppress(ConnectionError):  # it died: the reader will see the end of the connection
             connection.sendall(json.dumps(request).encode() + b"\n")
         yield connection
 
 
 class _Lines:
-    """Messages that come in over a connection; a line that the other end did not finish is none."""
+    """Reader of complete lines from a connection; an unfinished last line is ignored."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.ended = False
@@ -252,11 +251,11 @@ class _Lines:
         self._poller.register(connection, select.POLLIN)
 
     def wait(self, for_s: float) -> bool:
-        """Whether something came in, the end included, within so long."""
+        """Return True if data, or the end, arrives within ``for_s``."""
         return bool(self._poller.poll(max(0.0, for_s) * 1000))
 
     def read(self) -> list[Json]:
-        """What is there."""
+        """Return the messages that have arrived."""
         try:
             data = self._connection.recv(1 << 16)
         except ConnectionError:

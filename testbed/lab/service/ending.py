@@ -1,8 +1,8 @@
-"""How a lab's supervisor obeys who ends it: in order, or at once when its event loop does not come to that in time.
+"""Termination of a lab's supervisor: orderly, or immediate when its event loop does not react in time.
 
-A loop that a large lab keeps busy would be killed after some seconds, and the kernel closes the packet sockets of a
-killed process one after another, 15 ms each: a segment took 10 s to go. Handlers of Python's own run between any two
-steps of the program, whatever the loop is at.
+A busy loop of a large lab would be killed after some seconds. The kernel closes the packet sockets of a killed process
+one after another, 15 ms each: a segment took 10 s to end. Python's own signal handlers run between any two steps of the
+program, whatever the loop does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PATIENCE_S = 1.0
 
 
 def obey(end: asyncio.Event) -> None:
-    """Have SIGTERM, SIGINT and SIGHUP set ``end`` of the running loop, and end the process ``PATIENCE_S`` later."""
+    """Make SIGTERM, SIGINT and SIGHUP set ``end`` of the running loop, and end the process ``PATIENCE_S`` later."""
     loop = asyncio.get_running_loop()
 
     def asked(_number: int, _frame: FrameType | None) -> None:
@@ -35,6 +35,6 @@ def obey(end: asyncio.Event) -> None:
 
 def _end_at_once(_number: int, _frame: FrameType | None) -> NoReturn:
     close_all()
-    with suppress(OSError):  # where it is no file
-        os.ftruncate(2, 0)  # the log: it was asked to end, so this is nothing that it died of
+    with suppress(OSError):  # if it is not a file
+        os.ftruncate(2, 0)  # the log: the end was requested, so no output explains a failure
     os._exit(0)

@@ -1,4 +1,4 @@
-"""What ``hpn inspect`` and ``hpn trace`` show of a running lab, as plain JSON values."""
+"""Data of ``hpn inspect`` and ``hpn trace`` about a running lab, as plain JSON values."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _KINDS = {1: "unicast", 6: "blackhole", 7: "unreachable"}
 
 
 Concerns = Callable[[str], bool]
-"""Whether a node, by its name, is one that is asked about."""
+"""Filter: True if a node, by name, is selected."""
 
 
 def report(lab: Lab, what: str, nodes: Collection[str] = ()) -> JsonValue:
-    """One section as a list of rows, or all sections by name when ``what`` is ''; of these ``nodes`` alone where named.
+    """Return one section as a list of rows, or all by name when ``what`` is ''; limited to ``nodes`` if given.
 
     InputError for an unknown section or node.
     """
@@ -121,7 +121,7 @@ def _session(lab: Lab, here: Port, there: Port) -> JsonValue:
 
 
 def _steering(lab: Lab, concerns: Concerns) -> list[JsonValue]:
-    """What each host's kernel sends by another port than its LAG chose; no rows where no path policy steers."""
+    """Return the destinations that each host's kernel steers to another port; no rows if no path policy steers."""
     names = {nic.ip: nic.name for nic in lab.fabric.nics}
     return [
         {"nic": name, "destination": ip, "destination_nic": names.get(ip), "from_port": start, "to_port": end}
@@ -132,7 +132,7 @@ def _steering(lab: Lab, concerns: Concerns) -> list[JsonValue]:
 
 
 def _broken(lab: Lab, concerns: Concerns) -> list[JsonValue]:
-    """What ``hpn break`` broke, and what broke by itself."""
+    """Return the parts broken by ``hpn break``, and those that failed by themselves."""
     return [
         {"part": each.part, "how": each.how, "by_hand": each.by_hand, "links": list(each.links)}
         for each in broken(lab)
@@ -146,19 +146,19 @@ def _ends(lab: Lab, link: str) -> tuple[str, str]:
 
 
 def _bfd(lab: Lab, port: Port) -> str | None:
-    """State of the BFD session, 'none' where BGP has none to show for it now; None: the fabric has no BFD."""
+    """Return the state of the BFD session, 'none' if BGP has none now; None: the fabric has no BFD."""
     if lab.fabric.spec.bgp.bfd is None:
         return None
     return lab.bgp[port.node].bfd.get(port.name, "none").lower()
 
 
 def _routes(lab: Lab, concerns: Concerns) -> list[JsonValue]:
-    """Every switch's main table as the kernel has it."""
+    """Return every switch's main table as the kernel reports it."""
     return [row for _, row in _main_routes(lab, concerns)]
 
 
 def _main_routes(lab: Lab, concerns: Concerns) -> Iterator[tuple[RouteEvent, dict[str, JsonValue]]]:
-    """Each route, and how it is shown."""
+    """Yield each route, and its row."""
     for node in filter(lambda switch: concerns(switch.name), lab.fabric.switches):
         names = _port_names(lab, node)
         for route in lab.requests(node.name).routes():
@@ -176,7 +176,7 @@ def _main_routes(lab: Lab, concerns: Concerns) -> Iterator[tuple[RouteEvent, dic
 
 
 def _ecmp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
-    """Routes with more than one next hop; on a Core ``preset`` says by which of them an ingress port leaves instead."""
+    """Return routes with several next hops; on a Core ``preset`` lists the egress by ingress port."""
     presets = {node.name: _presets(lab, node) for node in lab.fabric.switches if concerns(node.name)}
     return [
         row | {"preset": list(presets[str(row["node"])].get(route.prefix, ()))}
@@ -186,7 +186,7 @@ def _ecmp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
 
 
 def _presets(lab: Lab, node: Node) -> dict[str, list[str]]:
-    """A Core's preset tables as the kernel has them: prefix to 'ingress port>egress port'; no entry: it hashes."""
+    """Return a Core's preset tables from the kernel: prefix to 'ingress port>egress port'; no entry if it hashes."""
     tables = {table.number: table for table in preset_tables(lab.fabric, node)}
     found: dict[str, list[str]] = {}
     if not tables:
@@ -207,7 +207,7 @@ def _port_names(lab: Lab, node: Node) -> dict[int, str]:
 
 
 def path_report(path: Path) -> JsonValue:
-    """A traced path."""
+    """Return a traced path as JSON."""
     return {
         "dropped": path.dropped,
         "steps": [{"node": s.node, "in": s.in_port, "out": s.out_port, "link": s.link} for s in path.steps],

@@ -1,8 +1,8 @@
-"""The folder of one lab: its record, its log, its control socket, and the lock that says whether it lives.
+"""The folder of one lab: its record, its log, its control socket, and the lock that shows whether it lives.
 
-Changes when what a lab keeps outside its sandbox changes. The supervisor and its warden hold the lock; the kernel drops
-it when they die, however they die. A record lock on a byte of the same file tells who the first process is: a lab can
-be ended when nothing else in its folder can be read.
+Changes when the files of a lab outside its sandbox change. The supervisor and its warden hold the lock; the kernel
+drops it when they die for any reason. A record lock on a byte of the same file identifies the first process. So a lab
+can be ended even if nothing else in its folder is readable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PF_EXITING = 0x4  # linux/sched.h, in the flags field of /proc/PID/stat
 DYING_S = 60.0
 _LOOK_AGAIN_S = 1.0
 _WORDS = 300
-_FATAL = ("Fatal Python error", "*** ")  # faulthandler's first line; glibc's: what follows is where
+_FATAL = ("Fatal Python error", "*** ")  # first line of faulthandler, and of glibc; the location follows
 _STARTER, FIRST = 0, 1  # bytes of the lock file: locked by the command that starts the lab, by its first process
 _FLOCK = "hhqqi4x"  # struct flock of fcntl(2)
 STARTING, UP, ENDING, DIED, LOST = "starting", "up", "ending", "died", "lost"
@@ -36,7 +36,7 @@ _FILES = frozenset({"lock", "lab.json", "lab.json.new", "fabric.json", "control.
 
 @dataclass(frozen=True, slots=True)
 class LabRecord:
-    """What is known of a lab from outside. ``state`` is one of those above; times are epoch seconds."""
+    """External record of a lab. ``state`` is one of those above; times are epoch seconds."""
 
     name: str
     first_pid: int
@@ -47,16 +47,16 @@ class LabRecord:
     started_at: float
     state: str = STARTING
     reason: str = ""
-    neighbours: int = 0  # entries that it has in the machine's neighbour tables
-    neighbour_limit: int = 0  # what it has raised the table's limit to; 0: it has not
-    metrics: str = ""  # where they are served, '' when they are not
+    neighbours: int = 0  # its entries in the machine's neighbour tables
+    neighbour_limit: int = 0  # the table's limit that it has raised; 0: not raised
+    metrics: str = ""  # URL of the metrics, '' if not served
 
 
 @dataclass(frozen=True, slots=True)
 class LabFolder:
     """The folder of one lab name.
 
-    ``lost_lock``: where the lock of a living lab is reached though somebody has removed it from the folder.
+    ``lost_lock``: path to the lock of a living lab whose lock file was removed from the folder.
     """
 
     path: Path
@@ -64,24 +64,23 @@ class LabFolder:
 
     @property
     def name(self) -> str:
-        """The lab's name."""
+        """Name of the lab."""
         return self.path.name
 
     @property
     def socket(self) -> Path:
-        """The control socket."""
+        """Path of the control socket."""
         return self.path / "control.sock"
 
     @property
     def log(self) -> Path:
-        """What the supervisor and its daemons wrote to their standard error."""
+        """Path of the standard error of the supervisor and its daemons."""
         return self.path / "lab.log"
 
     def claim(self) -> int:
         """Take the locks (the descriptor holds them) and empty the folder.
 
-        InputError when the lab is running, or something that is no lab lies there; MachineError when nothing can be
-        written.
+        InputError when the lab is running, or the folder is not a lab's; MachineError when it cannot be written.
         """
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)
@@ -106,7 +105,7 @@ class LabFolder:
                 taken = f"lab {self.name!r} is already up; choose another --name or: hpn down {self.name}"
                 raise InputError(taken) from None
             return self.claim()
-        if not self._is_lock(fd):  # somebody removed the folder just now
+        if not self._is_lock(fd):  # the folder was removed just now
             os.close(fd)
             return self.claim()
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _STARTER)
@@ -116,10 +115,10 @@ class LabFolder:
         return fd
 
     def _outlived(self) -> bool:
-        """Wait for a lab that is dying, and remove what is left of it; False when it lives, or will not die.
+        """Wait for a dying lab and remove its leftovers; False if it is alive, or does not end.
 
-        A lock without a holder is one whose first process is dead, while its warden is about to end; or whose folder
-        somebody looks at, or has just claimed.
+        If the lock has no holder, the first process is dead and its warden is about to end. Or another process is
+        examining the folder or has just claimed it.
         """
         end = time.monotonic() + DYING_S
         while time.monotonic() < end:
@@ -141,9 +140,9 @@ class LabFolder:
             return False
 
     def holder(self) -> int | None:
-        """Process ID of the lab's first process, or of the command that starts it; None when the kernel knows none.
+        """Return the process ID of the lab's first process, or of the command that starts it; None if there is none.
 
-        Asked of the lock, so true whatever the folder's files say.
+        It is read from the lock, so it is true whatever the folder's files contain.
         """
         try:
             fd = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
@@ -155,12 +154,12 @@ class LabFolder:
             os.close(fd)
 
     def is_lab(self) -> bool:
-        """Whether the folder is a lab's: HPN_STATE_DIR may be one that holds other things as well, such as a home."""
+        """Return True if the folder is a lab's: HPN_STATE_DIR may contain other things as well, such as a home."""
         if NAME.fullmatch(self.name) is None or self.path.is_symlink():
             return False
         try:
             found = self._holds()
-        except OSError:  # no folder, or gone by now
+        except OSError:  # no folder, or removed by now
             return False
         return bool(found) and found <= _FILES
 
@@ -168,7 +167,7 @@ class LabFolder:
         return {entry.name for entry in self.path.iterdir()}
 
     def is_held(self) -> bool:
-        """True while a supervisor or warden of this lab lives."""
+        """Return True while a supervisor or warden of this lab lives."""
         try:
             fd = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -182,9 +181,9 @@ class LabFolder:
         return False
 
     def remove_when_released(self, timeout_s: float) -> bool:
-        """Delete the folder once the lock is let go, which the warden does a moment after the first process died.
+        """Delete the folder once the lock is released, which the warden does a moment after the first process died.
 
-        False when nobody let go in time.
+        False when it was not released in time.
         """
         try:
             fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -204,7 +203,7 @@ class LabFolder:
         return True
 
     def write(self, record: LabRecord, lock: int) -> None:
-        """Publish the record (atomically), and have it in the lock file too, which nobody can remove from a lab."""
+        """Publish the record (atomically), also in the lock file, which stays reachable while the lab lives."""
         text = json.dumps(asdict(record))
         os.pwrite(lock, text.encode(), 0)
         os.ftruncate(lock, len(text.encode()))
@@ -213,7 +212,7 @@ class LabFolder:
         draft.rename(self.path / "lab.json")
 
     def read(self) -> LabRecord | None:
-        """The record, None when there is none (yet). What another version of hpn says besides is left out."""
+        """Return the record, None when there is none (yet). Fields of another hpn version are ignored."""
         try:
             told = json.loads((self.lost_lock or self.path / "lab.json").read_text())
             return LabRecord(**{field.name: told[field.name] for field in fields(LabRecord) if field.name in told})
@@ -221,7 +220,7 @@ class LabFolder:
             return None
 
     def last_words(self) -> str:
-        """What the supervisor died of, in one line: a fatal error's headline, else the last line it wrote."""
+        """Return the supervisor's cause of death in one line: a fatal error's headline, else its last line."""
         try:
             lines = self.log.read_text(errors="replace").strip().splitlines()
         except OSError:
@@ -231,29 +230,29 @@ class LabFolder:
 
     def remove(self, lock: int) -> None:
         """Delete the folder of a dead lab, whose lock file the caller has locked as ``lock``."""
-        if self._is_lock(lock):  # else it is another's by now
+        if self._is_lock(lock):  # else it is another lab's by now
             shutil.rmtree(self.path, ignore_errors=True)
 
 
 def hold_as_first(lock: int) -> None:
-    """Mark the calling process as the lab's first: ``holder`` names it until it dies."""
+    """Mark the calling process as the lab's first: ``holder`` returns it until it dies."""
     fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, FIRST)
 
 
 def _locker(fd: int, byte: int) -> int | None:
-    """Process ID, as we see it, of whoever holds a record lock on that byte of the file."""
+    """Return the process ID, in our PID namespace, of the holder of a record lock on that byte of the file."""
     asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
     kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, asked))
     return int(pid) if kind != fcntl.F_UNLCK and pid > 0 else None
 
 
 def unusable(path: Path, error: OSError) -> MachineError:
-    """The error of a state directory that takes nothing."""
+    """Return the error for a state directory that cannot be written."""
     return MachineError(f"cannot keep a lab's state in {path} ({error.strerror}); free it or set HPN_STATE_DIR")
 
 
 def is_dying(pid: int) -> bool:
-    """True when the process is gone, on its way out (closing a large lab's sockets takes seconds) or about to be."""
+    """Return True if the process is gone, exiting (a large lab's sockets take seconds) or about to be killed."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         pending = re.findall(r"^(?:SigPnd|ShdPnd):\s*([0-9a-f]+)", Path(f"/proc/{pid}/status").read_text(), re.M)

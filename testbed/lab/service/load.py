@@ -1,4 +1,4 @@
-"""How busy the ports of a running lab are, counted from outside of its supervisor."""
+"""Load on the ports of a running lab, measured from outside its supervisor."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from hpn.testbed.lab.service.capture import space_of
 
 
 class PortReader:
-    """Reads the counters of every port of a lab; the supervisor is not asked and has nothing to do for it."""
+    """Reader of the counters of every port of a lab; it does not involve the supervisor."""
 
     def __init__(self, fabric: Fabric, space: Callable[[str], NetNs]) -> None:
-        """``space`` opens the network namespace of a node, which is closed again once a socket stands in it."""
+        """Open a socket per node; ``space`` opens a node's network namespace, which is closed again afterwards."""
         self._asked: dict[str, Netlink] = {}
         self._ends = {n.name: {link.end_at(n.name).ifindex for link in fabric.links_of(n.name)} for n in fabric.nodes}
         try:
@@ -31,7 +31,7 @@ class PortReader:
             raise MachineError(f"the ports of the lab cannot be read: {error.strerror}; start it anew") from error
 
     def read(self) -> list[BucketReading]:
-        """A reading of each port, one node after the other. MachineError when the lab is gone."""
+        """Read every port, one node after the other. MachineError when the lab is gone."""
         try:
             return [reading for node, asked in self._asked.items() for reading in asked.buckets(self._ends[node])]
         except OSError as error:
@@ -51,7 +51,7 @@ def _socket_in(space: NetNs) -> Netlink:
 
 
 def reader_outside(first_pid: int, fabric: Fabric) -> PortReader:
-    """A reader for a process outside of the lab, which is in the lab's network from then on.
+    """Return a reader for a process outside the lab, which stays in the lab's network afterwards.
 
     MachineError when the lab or a node cannot be entered.
     """
@@ -60,18 +60,18 @@ def reader_outside(first_pid: int, fabric: Fabric) -> PortReader:
 
 
 def measure(first_pid: int, fabric: Fabric, for_ns: int) -> dict[str, float]:
-    """The share of each link's rate that passed in its busier direction for so long: 1.0 is all of it.
+    """Measure each link's utilisation in its busier direction during ``for_ns``: 1.0 is its full rate.
 
-    The calling process is in the lab's network from then on. MachineError when the lab or a node cannot be entered.
+    The calling process stays in the lab's network afterwards. MachineError when the lab or a node cannot be entered.
     """
     with closing(reader_outside(first_pid, fabric)) as ports:
         before = ports.read()
-        time.sleep(for_ns / 1e9)  # what is counted is what passes in the meantime
+        time.sleep(for_ns / 1e9)  # the measured interval
         return loads(fabric, before, ports.read())
 
 
 def loads(fabric: Fabric, before: Iterable[BucketReading], after: Iterable[BucketReading]) -> dict[str, float]:
-    """What passed between two readings of all ports, as shares of each link's rate. Pure."""
+    """Return each link's utilisation between two readings of all ports. Pure."""
     found = rates(before, after)
     return {
         link.name: max(busy) / link.rate_bps

@@ -1,8 +1,8 @@
-"""Labs whose folder somebody has removed, or the lock in it: found by who holds the lock.
+"""Labs whose folder, or the lock in it, was removed: identified by the holders of their locks.
 
-A removed file and its locks live on while a process has it open. The kernel lists who holds which lock, and tells of an
-open file in which folder it was: a lab of another state directory is not taken for one of this. Whether the file is
-ours is asked of the file itself, as a process of any user may be called anything.
+A removed file and its locks live on while a process has it open. The kernel lists the holders of locks, and reports
+the former folder of an open file. So a lab of another state directory is not mistaken for one of this. Ownership is
+checked on the file itself, because a process of any user may have any name.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _LOCKS = Path("/proc/locks")
 
 
 def labs_of(base: Path) -> Iterator[LabFolder]:
-    """Every living lab of ours that was in state directory ``base`` and has no lock there any more.
+    """Yield every living lab of ours that was in state directory ``base`` and whose lock is gone from there.
 
-    This process has the lock file of each open from here on: when the lab has ended there is no other way to it.
+    This process holds the lock file of each open from here on: there is no other way to it once the lab has ended.
     """
     home = base.resolve()
     for first, inode in _first_processes():
@@ -33,7 +33,7 @@ def labs_of(base: Path) -> Iterator[LabFolder]:
 
 
 def _first_processes() -> Iterator[tuple[int, int]]:
-    """Process ID and inode number of who holds a lock such as the first process of a lab has (proc_locks(5))."""
+    """Yield process ID and inode number of the holders of a lab-like lock (proc_locks(5))."""
     try:
         lines = _LOCKS.read_text().splitlines()
     except OSError:
@@ -45,7 +45,7 @@ def _first_processes() -> Iterator[tuple[int, int]]:
 
 
 def _removed_locks(keeper: int, inode: int, home: Path) -> Iterator[tuple[str, int]]:
-    """Name of the lab, and a descriptor of our own, of each lock file that ``keeper`` has open though it was removed.
+    """Yield lab name, and a descriptor of our own, of each removed lock file that ``keeper`` has open.
 
     ``keeper`` is the lab's warden, which has few files open.
     """
@@ -69,7 +69,7 @@ def _descriptors(pid: int) -> list[Path]:
 
 
 def _parent(pid: int) -> int:
-    """0 when it is gone."""
+    """Return the parent's process ID, 0 when the process is gone."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:

@@ -1,7 +1,7 @@
 """The lab as a ``mininet.net.Mininet``: its CLI, ``net.get``, ``node.cmd`` and ``pingAll`` work on our namespaces.
 
-Nothing is built here: nodes attach to the namespaces under /run/netns and interfaces to what exists. Shells start
-when first used, because Mininet's one bash per node costs 10 ms and 3 MB each (FACTS trap 8).
+Nothing is created here: nodes attach to the namespaces under /run/netns, and interfaces to existing ones. Shells start
+on first use, because Mininet's one bash per node costs 10 ms and 3 MB each (FACTS trap 8).
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from hpn.testbed.kernel.process.sysfs import own_sys
 from hpn.testbed.lab.wire import NETNS_DIR
 
 _RATE = re.compile(r"[\d.]+ [KMGT]?bits/sec", re.IGNORECASE)
-_ENDS = ("receiver", "sender")  # as iperf3 names them in its last lines: the server's, the client's
-_PROMPT = chr(127)  # Mininet's sentinel: how Node.monitor knows that a command has ended
+_ENDS = ("receiver", "sender")  # iperf3's labels in its last lines: the server's, the client's
+_PROMPT = chr(127)  # Mininet's sentinel: Node.monitor detects the end of a command by it
 
 
 class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
-    """An interface that already exists: addresses come from the fabric, nothing is configured."""
+    """An existing interface: addresses come from the fabric, nothing is configured."""
 
     def config(self, **_params: object) -> dict[str, object]:
-        """Leave the interface as the lab made it."""
+        """Leave the interface as the lab configured it."""
         return {}
 
     def setAddresses(self, address: str | None, mac: str) -> None:
-        """Tell Mininet what the interface has."""
+        """Set the addresses that Mininet shows for the interface."""
         self.mac = mac
         if address is not None:
             self.ip, self.prefixLen = address.split("/")
 
     def delete(self) -> None:
-        """The lab owns its interfaces; Mininet must not delete them."""
+        """Do nothing: the lab owns its interfaces, and Mininet must not delete them."""
 
     def status(self) -> str:
-        """OK with carrier, DOWN without, MISSING when it is gone; asked of the kernel."""
+        """Return the kernel's state: OK with carrier, DOWN without, MISSING when it is gone."""
         said, _error, code = self.node.pexec("ip", "-o", "link", "show", "dev", self.name)
         if code:
             return "MISSING"
@@ -59,7 +59,7 @@ class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
 
 
 class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
-    """A Mininet node on an existing namespace, with a shell that starts when first used."""
+    """A Mininet node on an existing namespace, with a shell that starts on first use."""
 
     def __init__(self, name: str, *, namespace: NetNs, **params: object) -> None:
         self.namespace = namespace
@@ -68,10 +68,10 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
 
     @classmethod
     def checkSetup(cls) -> None:
-        """Nothing to check: neither mnexec nor ifconfig is needed."""
+        """Skip Mininet's checks: neither mnexec nor ifconfig is needed."""
 
     def startShell(self, mnopts: str | None = None) -> None:
-        """Called by Mininet at construction: do nothing until a shell is needed."""
+        """Do nothing; Mininet calls this at construction, but the shell starts on first use."""
 
     def _ensure_shell(self) -> None:
         if self.shell:
@@ -102,13 +102,13 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         return cast("str", super().cmd(*args, **kwargs))
 
     def sendCmd(self, *args: object, **kwargs: object) -> None:
-        """Mininet's, after making sure that there is a shell; printPid needs mnexec and is ignored."""
+        """Send a command as Mininet does, after starting the shell; printPid needs mnexec and is ignored."""
         self._ensure_shell()
         kwargs.pop("printPid", None)
         super().sendCmd(*args, **kwargs)
 
-    def popen(self, *args: object, **kwargs: Any) -> Popen[bytes]:  # Any: forwards whatever Popen takes
-        """Start a command in the node's namespace; a list, or words, or one string with spaces as Mininet allows."""
+    def popen(self, *args: object, **kwargs: Any) -> Popen[bytes]:  # Any: forwards all arguments of Popen
+        """Start a command in the node's namespace: a list, words, or one string with spaces as in Mininet."""
         words = args[0] if len(args) == 1 else list(args)
         if isinstance(words, str):
             words = words.split()
@@ -119,7 +119,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
             return cast("Popen[bytes]", Popen([str(word) for word in cast("list[object]", words)], **defaults))
 
     def config(self, **_params: object) -> dict[str, object]:
-        """The lab configured the node already."""
+        """Do nothing: the lab has configured the node already."""
         return {}
 
     def stop(self, deleteIntfs: bool = False) -> None:
@@ -128,7 +128,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
 
 
 def _with_own_sys(also: Callable[[], object] | None) -> Callable[[], None]:
-    """What a node's program does first: gets its node's /sys, then whatever the caller wants done."""
+    """Return a function for a new process: it mounts its node's /sys, then calls ``also``."""
 
     def prepare() -> None:
         own_sys()
@@ -143,7 +143,7 @@ class LabNet(Mininet):  # type: ignore[misc]  # Mininet has no types
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
-        Mininet.inited = True  # its init() would change limits of the whole machine; the lab needs none of that
+        Mininet.inited = True  # its init() would change limits of the whole machine, which the lab does not need
         super().__init__(controller=None, build=False, host=LabNode, switch=LabNode)
         for node in fabric.nodes:
             space = NetNs(node.name, os.open(NETNS_DIR / node.name, os.O_RDONLY | os.O_CLOEXEC))
@@ -166,7 +166,7 @@ class LabNet(Mininet):  # type: ignore[misc]  # Mininet has no types
         seconds: int = 5,
         port: int = 5001,
     ) -> list[str]:
-        """Mininet's, by iperf3: the rates that the server and the client saw, UDP's wanted one before them."""
+        """Measure with iperf3 as Mininet does; return the server's and client's rate, for UDP after the target rate."""
         client, server = hosts or (self.hosts[0], self.hosts[-1])
         output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
         if programs.find("iperf3") is None:
@@ -185,7 +185,7 @@ class LabNet(Mininet):  # type: ignore[misc]  # Mininet has no types
 
 
 class _Cable:
-    """What Mininet's CLI wants of a link: two interfaces and a status."""
+    """A link as Mininet's CLI needs it: two interfaces and a status."""
 
     def __init__(self, intf1: LabIntf, intf2: LabIntf) -> None:
         self.intf1, self.intf2 = intf1, intf2
@@ -194,7 +194,7 @@ class _Cable:
         return f"({self.intf1.status()} {self.intf2.status()})"
 
     def stop(self) -> None:
-        """The lab owns the cable."""
+        """Do nothing: the lab owns the cable."""
 
     def __str__(self) -> str:
         return f"{_end(self.intf1)}<->{_end(self.intf2)}"
@@ -204,12 +204,12 @@ class _Cable:
 
 
 def _end(intf: LabIntf) -> str:
-    """Names of interfaces are not unique in a lab, as h1-eth0 is in Mininet."""
+    """Return 'node:interface': interface names are not unique in a lab, unlike Mininet's h1-eth0."""
     return f"{intf.node}:{intf}"
 
 
 def iperf3_rates(client: LabNode, server: LabNode, options: Sequence[str], port: int) -> list[str]:
-    """What iperf3 says that the server and the client saw, such as '189 Mbits/sec'; what it says instead on failure."""
+    """Return the rates that iperf3 reports for server and client, such as '189 Mbits/sec', or its error message."""
     listening = server.popen("iperf3", "-s", "-1", "-p", str(port), "--forceflush", stderr=STDOUT)
     for line in piped(listening.stdout):
         if b"listening" in line:
@@ -226,7 +226,7 @@ def iperf3_rates(client: LabNode, server: LabNode, options: Sequence[str], port:
 
 
 class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
-    """Mininet's CLI for node names with dots in them."""
+    """Mininet's CLI with support for dots in node names."""
 
     prompt = "hpn> "
     identchars = cmd.IDENTCHARS + ".-"
@@ -239,7 +239,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
 
 def shell(fabric: Fabric, stdin: IO[str], script: str | None = None) -> None:
-    """Run Mininet's CLI on the lab whose sandbox the caller is in; returns when the user leaves."""
+    """Run Mininet's CLI on the lab whose sandbox the caller is in; return when the user leaves."""
     net = LabNet(fabric)
     LabCLI(net, stdin=stdin, script=script)
     for node in [*net.hosts, *net.switches]:
@@ -247,4 +247,4 @@ def shell(fabric: Fabric, stdin: IO[str], script: str | None = None) -> None:
 
 
 def _stay(*_args: object) -> None:
-    """Interfaces are where they belong."""
+    """Do nothing: interfaces are in the right namespaces already."""

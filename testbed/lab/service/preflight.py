@@ -1,4 +1,4 @@
-"""Before a lab starts: does this machine have what it needs? One line each with the way out, all at once (exit 3)."""
+"""Checks before a lab starts: one line with a remedy for each missing requirement, all at once (exit 3)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _BYTES_PER_LINK = 250_000  # ports, LACP and routes in the supervisor (measured:
 
 
 def check(fabric: Fabric, *, raising: bool = False) -> None:
-    """MachineError with every reason why the lab cannot run here. Call it outside the sandbox, which hides limits.
+    """Raise MachineError with every reason that prevents the lab. Call it outside the sandbox, which hides limits.
 
-    ``raising``: the neighbour table's limit is to be raised where it is in the way, if this process may.
+    ``raising``: the neighbour table's limit may be raised if it is too low and this process has the privilege.
     """
     found = problems(fabric, raising=raising)
     if found:
@@ -32,16 +32,16 @@ def check(fabric: Fabric, *, raising: bool = False) -> None:
 
 
 def problems(fabric: Fabric, *, raising: bool = False) -> list[str]:
-    """The same as lines; none where nothing is in the way of the lab. MachineError without a folder for labs."""
+    """Return the same reasons as lines; empty if there are none. MachineError without a folder for labs."""
     missing = DAEMONS[fabric.spec.bgp.daemon].missing()
     crowded = () if raising and neighbour_table.may_raise() else _neighbours(fabric)
     return [*([missing] if missing else []), *crowded, *_memory(fabric), *_files(fabric)]
 
 
 def refusals(fabric: Fabric, name: str | None = None) -> list[str]:
-    """Every reason for which a lab would not start here, found without starting one; ``name``: the one it gets.
+    """Return every reason that prevents the lab, without starting one; ``name``: the lab's intended name.
 
-    What ``check`` says, and what the sandbox and the lab itself say when they start.
+    It includes the results of ``check`` and those of the sandbox and the lab at their start.
     """
     try:
         if name is not None:
@@ -52,7 +52,7 @@ def refusals(fabric: Fabric, name: str | None = None) -> list[str]:
 
 
 def _kernel(spec: FabricSpec) -> list[str]:
-    """What the sandbox or the kernel lacks."""
+    """Return what the sandbox or the kernel lacks."""
 
     def lacking() -> str:
         try:
@@ -68,19 +68,19 @@ def _kernel(spec: FabricSpec) -> list[str]:
 
 
 def neighbour_entries(fabric: Fabric) -> int:
-    """Neighbour entries that count against the machine-wide limit: gateways on hosts, hosts on ToRs (FACTS trap 4)."""
+    """Count neighbour entries under the machine-wide limit: gateways on hosts, hosts on ToRs (FACTS trap 4)."""
     return len(fabric.nics) + sum(link.kind is LinkKind.ACCESS for link in fabric.links)
 
 
 def entries_wanted(fabric: Fabric) -> int:
-    """Neighbour entries that this lab and your running ones need together."""
+    """Return the neighbour entries that this lab and your running ones need together."""
     return neighbour_entries(fabric) + sum(lab.neighbours for _, lab in registry.running())
 
 
 def raised_for(fabric: Fabric) -> Raised | None:
-    """The machine's neighbour table, its limit raised to what this lab and your running ones need; None: it has room.
+    """Raise the neighbour table's limit to what this lab and your running ones need; None if it suffices.
 
-    It is as it was when whoever holds it releases it, or dies. MachineError when this process may not raise it.
+    It is restored when its holder releases it or dies. MachineError when this process may not raise it.
     """
     if _shortage(fabric) is None:
         return None
@@ -88,11 +88,11 @@ def raised_for(fabric: Fabric) -> Raised | None:
 
 
 def _shortage(fabric: Fabric) -> tuple[int, int, bool] | None:
-    """Entries needed and the fewer there are; whether that is only once nobody has the limit raised. None: enough."""
+    """Return entries needed, the lower limit, and True if that applies only after all raises end; None: enough."""
     need, limit = entries_wanted(fabric), neighbour_limit()
     if need > limit:
         return need, limit, False
-    # Labs that have it raised themselves are gone by then.
+    # Labs that raised it themselves have ended by then.
     need = neighbour_entries(fabric) + sum(lab.neighbours for _, lab in registry.running() if not lab.neighbour_limit)
     lasting = neighbour_table.unraised()
     return None if lasting is None or need <= lasting else (need, lasting, True)
@@ -129,7 +129,7 @@ def _files(fabric: Fabric) -> list[str]:
 
 
 def available_memory() -> int | None:
-    """What programs may still take, bytes; None where the kernel does not say."""
+    """Return the memory available to programs, bytes; None if the kernel does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

@@ -1,4 +1,4 @@
-"""The register of labs of one user: a private directory, one folder a lab; without a held lock it is a leftover."""
+"""The register of one user's labs: a private directory, one folder per lab; without a held lock it is a leftover."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def base_directory() -> Path:
-    """The user's own directory for labs, made with mode 0700. MachineError when somebody else owns it."""
+    """Return the user's directory for labs, created with mode 0700. MachineError when another user owns it."""
     base = _place()
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,9 +44,9 @@ def _place() -> Path:
 
 
 def glimpsed() -> list[LabFolder]:
-    """The folders of labs whose lock is held, in order of their names; nothing is made, removed or waited for.
+    """Return the folders of labs whose lock is held, sorted by name; creates, removes and waits for nothing.
 
-    OSError where the user's directory cannot be read, or is not private.
+    OSError if the user's directory cannot be read, or is not private.
     """
     base = _place()
     if (found := base.lstat()).st_uid != os.geteuid() or found.st_mode & 0o077:
@@ -55,19 +55,19 @@ def glimpsed() -> list[LabFolder]:
 
 
 def check_name(name: str) -> str:
-    """The name itself. InputError when it is no lab name."""
+    """Return the name itself. InputError when it is not a valid lab name."""
     if NAME.fullmatch(name) is None:
         raise InputError(f"{name!r} is no lab name; use up to 31 of a-z, 0-9 and '-', starting with a letter or digit")
     return name
 
 
 def folder(name: str) -> LabFolder:
-    """The folder of a lab name, which need not exist. InputError for an impossible name."""
+    """Return the folder of a lab name, which need not exist. InputError for an invalid name."""
     return LabFolder(base_directory() / check_name(name))
 
 
 def free_folder(name: str) -> LabFolder:
-    """The folder for a new lab. InputError for an impossible name, or while a lab lives whose folder it was."""
+    """Return the folder for a new lab. InputError for an invalid name, or while a lab lives whose folder it was."""
     for place in lost.labs_of(base_directory()):
         if place.name == name:
             _reachable(place)
@@ -75,7 +75,7 @@ def free_folder(name: str) -> LabFolder:
 
 
 def everything() -> Iterator[tuple[LabFolder, LabRecord]]:
-    """Every lab of this user, also those that died with last words; what else is left of dead ones is removed."""
+    """Yield every lab of this user, including dead ones with an error message; remove other leftovers."""
     base = base_directory()
     gone = list(lost.labs_of(base))
     for path in sorted(base.iterdir()):
@@ -85,7 +85,7 @@ def everything() -> Iterator[tuple[LabFolder, LabRecord]]:
         if found.is_held():
             yield found, _living(found)
         elif found.name in {place.name for place in gone}:
-            continue  # what is left in its folder is still a living lab's
+            continue  # the rest of its folder still belongs to a living lab
         elif words := found.last_words():
             record = found.read() or _unknown(found)
             yield found, replace(record, state=DIED, reason=words)
@@ -95,14 +95,14 @@ def everything() -> Iterator[tuple[LabFolder, LabRecord]]:
 
 
 def running() -> Iterator[tuple[LabFolder, LabRecord]]:
-    """Every living lab of this user."""
+    """Yield every living lab of this user."""
     return ((place, record) for place, record in everything() if record.state != DIED)
 
 
 def _living(found: LabFolder) -> LabRecord:
-    """What is known of a lab whose lock is held: by its own record, and by who holds the lock."""
+    """Return the record of a lab whose lock is held, updated from the lock's holder."""
     record, holder = found.read() or _unknown(found), found.holder()
-    record = replace(record, reason=record.reason or found.last_words())  # a daemon that was lost, for one
+    record = replace(record, reason=record.reason or found.last_words())  # for example a daemon that was lost
     if holder is None:
         return replace(record, state=ENDING)
     if found.lost_lock is not None:
@@ -123,14 +123,14 @@ def _reason_lost(found: LabFolder) -> str:
 
 
 def _reachable(found: LabFolder) -> LabFolder:
-    """The lab itself. InputError when its folder, and with it every way in, was removed."""
+    """Return the lab itself. InputError when its folder was removed, which leaves no access to it."""
     if found.lost_lock is not None:
         raise InputError(f"lab {found.name} is lost: {_reason_lost(found)}")
     return found
 
 
 def find(name: str | None) -> tuple[LabFolder, LabRecord]:
-    """The named lab, or the only one. InputError, saying what is up, otherwise."""
+    """Return the named lab, or the only one. InputError, listing the labs that are up, otherwise."""
     labs = list(running())
     if name is None:
         if len(labs) == 1:
@@ -148,8 +148,8 @@ def find(name: str | None) -> tuple[LabFolder, LabRecord]:
 
 
 def fabric_of(place: LabFolder) -> Fabric:
-    """The fabric of a running lab. MachineError when its folder is damaged, or of another version of hpn."""
-    from hpn.testbed.fabric.build import build  # pydantic, which completion of labs' names does not wait for
+    """Return the fabric of a running lab. MachineError when its folder is damaged, or of another version of hpn."""
+    from hpn.testbed.fabric.build import build  # pydantic, which the completion of lab names does not need
     from hpn.testbed.fabric.spec import FabricSpec
 
     try:

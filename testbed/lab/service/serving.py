@@ -1,6 +1,6 @@
-"""What a lab's supervisor does once it is the first process of the sandbox: it starts the lab, answers, and ends.
+"""A lab's supervisor as the first process of the sandbox: it starts the lab, answers requests, and ends it.
 
-Changes when a lab is to answer something else on its control socket.
+Changes when the control socket gets another operation.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from hpn.testbed.routing.trace import Flow
 
 
 class Supervisor:
-    """State of one running lab's supervisor; made on the loop that it runs on.
+    """State of one running lab's supervisor; created on the loop that it runs on.
 
-    ``tethered`` is a pipe whose other end the command holds that started the lab.
+    ``tethered`` is a pipe whose other end the starting command holds.
     """
 
     def __init__(self, fabric: Fabric, listening: socket.socket, tethered: int) -> None:
         self._fabric = fabric
         self._listening = listening
         self._tethered = tethered
-        self._timeline = Timeline(lambda _event: None)  # those who wait are told from the first event on
+        self._timeline = Timeline(lambda _event: None)  # clients that wait receive events from the first on
         self._standing: asyncio.Future[Lab] = asyncio.get_running_loop().create_future()
         self._counts = status.EventCounts(fabric)
         self._timeline.subscribe(self._counts.count)
@@ -45,7 +45,7 @@ class Supervisor:
         self._lost: str | None = None
 
     async def run(self, exporting: Exporter | None) -> None:
-        """Until it is told to end."""
+        """Run until the end is requested."""
         obey(self._end)
         server = control.ControlServer(
             {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "status": self._status,
@@ -57,9 +57,9 @@ class Supervisor:
         starting = asyncio.create_task(self._start())
         serving = None if exporting is None else asyncio.create_task(exporting.answer(server))
         await self._end.wait()
-        await server.last_words()  # to who follows the timeline, before the closing takes its time
+        await server.last_words()  # to clients that follow the timeline, before the slow closing
         if starting.done():
-            starting.result()  # a bug while it started ends the lab with its traceback
+            starting.result()  # a bug during the start ends the lab with its traceback
         starting.cancel()
         if serving is not None:
             serving.cancel()
@@ -84,7 +84,7 @@ class Supervisor:
                 self._end.set()
 
     def _note_loss(self, lab: Lab, event: Event) -> None:
-        """Leave a line for ``hpn ls`` when a daemon of the lab is lost, and one when it runs again."""
+        """Print a line for ``hpn ls`` when a daemon of the lab is lost, and one when all run again."""
         if event.kind is not EventKind.DAEMON or lab.lost == self._lost:
             return
         self._lost = lab.lost
@@ -95,7 +95,7 @@ class Supervisor:
         sys.stderr.flush()
 
     def _on_tether(self) -> None:
-        """The command that started us is content, or it died before it was: then nobody knows of this lab."""
+        """Handle the starting command's success, or its death before that: then the lab is unknown and ends."""
         if not os.read(self._tethered, 16):
             self._end.set()
         asyncio.get_running_loop().remove_reader(self._tethered)
@@ -109,7 +109,7 @@ class Supervisor:
             stop_listening()
 
     async def _lab(self) -> Lab:
-        """The lab, once it stands. Why it does not, as the error that it is, when it never will."""
+        """Return the lab once it has converged. Raise the error of its start if it failed."""
         return await asyncio.shield(self._standing)
 
     async def _inspect(self, request: Json, _emit: Emit) -> JsonValue:
@@ -129,7 +129,7 @@ class Supervisor:
         return inspect.path_report(lab.path(Flow(str(request.get("src")), str(request.get("dst")), sport, dport)))
 
     async def _events(self, _request: Json, emit: Emit) -> JsonValue:
-        """Stream the timeline until the lab ends; it is cancelled when the client goes away."""
+        """Stream the timeline until the lab ends; it is cancelled when the client disconnects."""
         stop_listening = (await self._lab()).subscribe(lambda event: emit(_as_json(event)))
         try:
             await self._end.wait()

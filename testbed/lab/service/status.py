@@ -1,6 +1,6 @@
-"""The condition of a running lab as its supervisor sees it, told in slices so that nothing else of the lab waits long.
+"""The condition of a running lab as its supervisor sees it, collected in slices to keep the lab responsive.
 
-Changes when something more can be seen to be wrong with a lab.
+Changes when another kind of fault in a lab can be detected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BFD_UP = "Up"
 
 
 class EventCounts:
-    """How often what has happened, by the plane of the node or link that it happened at."""
+    """Counts of events by kind, event and the plane of their node or link."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._planes = {link.name: str(link.plane) for link in fabric.links}
@@ -35,11 +35,11 @@ class EventCounts:
         self._counted: Counter[tuple[str, str, str]] = Counter()
 
     def count(self, event: Event) -> None:
-        """Take one event of the timeline."""
+        """Count one event of the timeline."""
         self._counted[event.kind.value, event.what, self._planes.get(event.node, "")] += 1
 
     def by_kind(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Kind, what and plane to how often."""
+        """Return the counts by kind, event and plane."""
         found: dict[str, dict[str, dict[str, int]]] = {}
         for (kind, what, plane), times in sorted(self._counted.items()):
             found.setdefault(kind, {}).setdefault(what, {})[plane] = times
@@ -47,7 +47,7 @@ class EventCounts:
 
 
 async def condition(lab: Lab, counts: EventCounts) -> Condition:
-    """What is wrong with ``lab`` now. Between its parts whatever else is due has its turn."""
+    """Return the current condition of ``lab``. Other due work runs between its parts."""
     told: dict[str, object] = {}
     busy_ns = 0
     for name, look in _PARTS.items():
@@ -59,7 +59,7 @@ async def condition(lab: Lab, counts: EventCounts) -> Condition:
 
 
 def as_json(found: Condition) -> JsonValue:
-    """For the control socket."""
+    """Convert a condition for the control socket."""
     return asdict(found)
 
 
@@ -67,7 +67,7 @@ _ADAPTER = TypeAdapter(Condition)
 
 
 def from_json(told: JsonValue) -> Condition:
-    """What a supervisor has told. MachineError when it is one of another version."""
+    """Parse a supervisor's condition. MachineError when it is of another version."""
     try:
         return _ADAPTER.validate_python(told)
     except ValidationError as error:
@@ -77,7 +77,7 @@ def from_json(told: JsonValue) -> Condition:
 
 
 def _broken(lab: Lab) -> tuple[str, ...]:
-    """Parts, and the links that went down with them."""
+    """Return parts broken by hand, and the links that went down with them."""
     return tuple(sorted({name for each in byhand.broken(lab) if each.by_hand for name in (each.part, *each.links)}))
 
 

@@ -1,4 +1,4 @@
-"""Labs that go on by themselves: a supervisor is started, as the first process of its lab's sandbox, and ended."""
+"""Start and end of independent labs: the supervisor is the first process of its lab's sandbox."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _GRACE_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to bring up: under which name, from which topology (its name is for display).
+    """Parameters of a new lab: its name and its topology (whose name is for display).
 
-    ``metrics``: the socket on which to serve them, None when nobody asked for that. ``raise_neighbours``: raise the
-    machine's neighbour table for the lab's life where it is too small for it.
+    ``metrics``: the socket on which to serve them, None without. ``raise_neighbours``: raise the machine's neighbour
+    limit during the lab if it is too low for it.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Request:
 
 
 def launch(request: Request, on_event: Callable[[Json], None], on_up: Callable[[], None] = lambda: None) -> LabRecord:
-    """Start a detached lab and wait until it is converged; its record. ``on_up`` is called just before it is let go.
+    """Start a detached lab and return its record once it has converged; ``on_up`` is called just before detaching.
 
-    InputError when the name is taken, MachineError when the machine cannot carry it or it does not converge, or when
-    its state cannot be written; then nothing of it is left. Nor is it when this process is killed before the end: the
-    lab holds the other end of a pipe until then.
+    InputError when the name is taken. MachineError when the machine cannot carry it, when it does not converge, or when
+    its state cannot be written; then nothing of it remains. Neither does it if this process is killed before the end:
+    until then the lab holds the other end of a pipe.
     """
     preflight.check(request.fabric, raising=request.raise_neighbours)
     place = free_folder(request.name)
@@ -65,7 +65,7 @@ def launch(request: Request, on_event: Callable[[Json], None], on_up: Callable[[
 
 
 class _Start:
-    """One lab from the claim of its name until it is up, or gone again."""
+    """Start of one lab, from the claim of its name until it is up, or removed again."""
 
     def __init__(self, request: Request, place: LabFolder, lock: int) -> None:
         self._request = request
@@ -77,7 +77,7 @@ class _Start:
         self._up = False
 
     def bring_up(self, on_event: Callable[[Json], None], on_up: Callable[[], None]) -> LabRecord:
-        """Spawn the lab and wait for it. OSError when its folder takes nothing."""
+        """Spawn the lab and wait for it. OSError when its folder cannot be written."""
         place, fabric = self._place, self._request.fabric
         if self._request.raise_neighbours:
             self._raised = preflight.raised_for(fabric)
@@ -121,7 +121,7 @@ class _Start:
             faulthandler.enable(2)
             exporting = exporter.start(self._request.name, self._request.fabric, self._request.metrics)
             asyncio.run(_supervise(self._request.fabric, listening, self._tethered, exporting))
-            os.ftruncate(log, 0)  # an end in order has no last words
+            os.ftruncate(log, 0)  # an orderly end leaves no error message
             return 0
 
         keep = [self._lock, log, listening.fileno(), self._tethered]
@@ -139,7 +139,7 @@ class _Start:
             os.close(log)
 
     def finish(self) -> None:
-        """Let go of the lab; end it, unless it is up."""
+        """Detach from the lab; end it if it is not up."""
         os.close(self._tethered)
         os.close(self._tether)
         if not self._up:
@@ -150,11 +150,11 @@ class _Start:
             self._place.remove(self._lock)
         if self._raised is not None:
             self._raised.close()
-        os.close(self._lock)  # the sandbox has it, if it lives
+        os.close(self._lock)  # the sandbox holds it, if it lives
 
 
 def _end_and_wait(box: sandbox.Sandbox) -> None:
-    """End a sandbox of our own and wait until it is gone: the supervisor saw its pipe close, or is killed."""
+    """End a sandbox of our own and wait until it is gone: the supervisor sees its pipe close, or is killed."""
     watch = os.pidfd_open(box.warden_pid)
     if not _ended(watch, _GRACE_S):
         with suppress(ProcessLookupError):
@@ -164,7 +164,7 @@ def _end_and_wait(box: sandbox.Sandbox) -> None:
 
 
 def stop(place: LabFolder, timeout_s: float = 20.0) -> None:
-    """End a lab and verify that its process and lock are gone; idempotent. MachineError when it will not die."""
+    """End a lab and verify that its process and lock are gone; idempotent. MachineError when it does not end."""
     holder = place.holder()
     if holder is not None:
         with suppress(ProcessLookupError):
@@ -179,7 +179,7 @@ def stop(place: LabFolder, timeout_s: float = 20.0) -> None:
 
 def _end(place: LabFolder, holder: int, watch: int, timeout_s: float) -> None:
     for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, timeout_s)):
-        if place.holder() != holder:  # it ended by itself, and its process ID may be another's by now
+        if place.holder() != holder:  # it ended by itself, and its process ID may have been reused
             return
         signal.pidfd_send_signal(watch, number)
         if _ended(watch, patience_s):

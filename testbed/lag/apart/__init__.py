@@ -1,1 +1,1 @@
-"""LACP in a process of its own, which nothing that the lab's event loop does can delay."""
+"""LACP in a separate process, which the lab's event loop cannot delay."""

@@ -1,9 +1,9 @@
-"""The slow protocols of one namespace: its packet socket, and what its ports at rest say and hear every second.
+"""The slow protocols of one namespace: its packet socket, and the periodic LACPDUs of its resting ports.
 
-Most ports say most of the time what they said before, and so do their partners. To run their machines for that takes a
-process of thousands of ports longer than all else, for each lies far from the last one in memory. So a speaker whose
-ports rest leaves them to this: a frame as expected is a new time limit, and what all of them say leaves once a second.
-It is woken for all else that is heard, and where a partner has said nothing for too long.
+Most LACPDUs repeat the previous one, in both directions. Running the state machines for each of them dominates the cost
+of a process with thousands of ports, because their data is scattered in memory. So a speaker whose ports are at rest
+delegates to this module: an expected frame only extends a deadline, and all their LACPDUs are sent once a second. The
+speaker is woken for any other frame, and when a partner has been silent for too long.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from hpn.testbed.lag.rest import Rested, Resting
 
 
 class Turn(Protocol):
-    """What a namespace needs of the process: timers, and to be flushed at the end of a turn."""
+    """Interface of the process to a namespace: timers, and flushing at the end of a turn."""
 
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> object:
-        """Have ``call`` called with ``at_ns`` then."""
+        """Schedule ``call`` with argument ``at_ns`` at that time."""
 
     def flush_soon(self, air: Air) -> None:
-        """Have what waits there sent at the end of this turn."""
+        """Send the frames waiting in ``air`` at the end of this turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """A port at rest: what it says, from when on, and whom to wake."""
+    """A port at rest: its LACPDU, the time of the first one, and a wake-up callback."""
 
     frame: Frame
     from_ns: int
@@ -43,7 +43,7 @@ class _Rest:
 
 
 class Air:
-    """A socket as long as any of the namespace's ports is open."""
+    """Slow-protocol socket of a namespace, open while any of its ports is."""
 
     def __init__(self, space: NetNs, poll: select.epoll, turn: Turn) -> None:
         self._space = space
@@ -52,15 +52,15 @@ class Air:
         self._batch: PacketBatch | None = None
         self._listeners: dict[int, OnFrame] = {}
         self._resting: dict[int, _Rest] = {}
-        self._expected: dict[int, bytes] = {}  # of resting ports
-        self._until_ns: dict[int, int] = {}  # when each is to be woken because nothing was heard
-        self._saying: list[Frame] | None = None  # what the ports that rest say; None: to be made out
-        self._next_ns: int | None = None  # when they say it next
+        self._expected: dict[int, bytes] = {}  # by resting port
+        self._until_ns: dict[int, int] = {}  # deadline of each for waking it if nothing is received
+        self._saying: list[Frame] | None = None  # frames of the resting ports; None: to be recomputed
+        self._next_ns: int | None = None  # time of their next transmission
         self._said_ns = 0
         self.waiting: list[Frame] = []
 
     def open(self, interface: str, on_frame: OnFrame) -> AirPort:
-        """Listen at an interface. OSError when it is missing."""
+        """Start to receive on an interface. OSError when it is missing."""
         with self._space.entered():
             ifindex = socket.if_nametoindex(interface)
         if self._batch is None:
@@ -71,7 +71,7 @@ class Air:
         return AirPort(self, ifindex)
 
     def close(self, ifindex: int) -> None:
-        """Hear nothing of an interface, and send nothing that waits to leave by it."""
+        """Stop receiving on an interface, and discard its waiting frames."""
         del self._listeners[ifindex]
         self.waiting = [frame for frame in self.waiting if frame.ifindex != ifindex]
         if not self._listeners and self._batch is not None:
@@ -81,11 +81,11 @@ class Air:
 
     @property
     def descriptor(self) -> int:
-        """Of its socket; -1 when it has none."""
+        """Descriptor of its socket; -1 when it has none."""
         return -1 if self._batch is None else self._batch.socket.fileno()
 
     def read(self) -> None:
-        """Hand on what was received, but for what was expected."""
+        """Deliver received frames, except expected ones."""
         if self._batch is None:
             return
         expected, until_ns = self._expected, now_ns() + SHORT_TIMEOUT_NS
@@ -96,18 +96,18 @@ class Air:
                 self._listeners[ifindex](payload, "")
 
     def send(self, frame: Frame) -> None:
-        """Send it at the end of this turn."""
+        """Send a frame at the end of this turn."""
         self.waiting.append(frame)
         self._turn.flush_soon(self)
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Send the waiting frames."""
         if self._batch is not None and self.waiting:
             self._batch.send(self.waiting)
         self.waiting = []
 
     def rest(self, ifindex: int, frame: Frame, resting: Resting, wake: Callable[[], None]) -> None:
-        """Say and hear the same on a port every second, until ``wake_up``."""
+        """Put a port at rest: send and expect the same every second, until ``wake_up``."""
         self._resting[ifindex] = _Rest(frame, resting.due_ns, wake)
         self._expected[ifindex], self._until_ns[ifindex] = resting.heard, resting.until_ns
         self._saying = None
@@ -116,7 +116,7 @@ class Air:
             self._turn.call_at(resting.due_ns, self._beat)
 
     def wake_up(self, ifindex: int) -> Rested:
-        """What became of a port since ``rest``; it rests no longer."""
+        """End a port's rest and return its history since ``rest``."""
         rest = self._resting.pop(ifindex)
         del self._expected[ifindex]
         self._saying = None
@@ -142,14 +142,14 @@ class Air:
         self._watch()
 
     def _watch(self) -> None:
-        """Look after the first that is to be woken, if it is before the next beat."""
+        """Schedule a wake-up for the earliest deadline, if it is before the next beat."""
         first_ns = min(self._until_ns.values(), default=None)
         if first_ns is not None and self._next_ns is not None and first_ns < self._next_ns:
             self._turn.call_at(first_ns, self._wake_silent)
 
     def _wake_silent(self, at_ns: int) -> None:
         for ifindex in [ifindex for ifindex, until_ns in self._until_ns.items() if until_ns <= at_ns]:
-            if ifindex in self._resting:  # another port of its speaker has not woken it
+            if ifindex in self._resting:  # it has not been woken through another port of its speaker
                 self._resting[ifindex].wake()
         self._watch()
 
@@ -163,20 +163,20 @@ class AirPort:
         self._said: Frame | None = None
 
     def send(self, payload: bytes, _destination: str) -> bool:
-        """Send it to all who speak slow protocols, at the end of this turn."""
+        """Send a payload to the slow protocols' multicast address, at the end of this turn."""
         self._air.send(self._frame(payload))
         return True
 
     def rest(self, resting: Resting, wake: Callable[[], None]) -> None:
-        """Say and hear the same every second; ``wake`` is called when the partner has been silent for too long."""
+        """Send and expect the same every second; ``wake`` is called when the partner has been silent for too long."""
         self._air.rest(self._ifindex, self._frame(resting.said), resting, wake)
 
     def wake_up(self) -> Rested:
-        """What became of it."""
+        """End the rest and return its history."""
         return self._air.wake_up(self._ifindex)
 
     def close(self) -> None:
-        """Hear and send nothing more."""
+        """Stop receiving and sending."""
         self._air.close(self._ifindex)
 
     def _frame(self, payload: bytes) -> Frame:

@@ -1,7 +1,8 @@
-"""What a lab and the process that speaks its LACP tell each other: a line of JSON each, over a socket pair.
+"""Messages between a lab and its LACP process: a line of JSON each, over a socket pair.
 
-A line is a list: the kind of message, then its fields in order. Orders go to the process and are carried out in order;
-news come from it. ``life`` counts how often a speaker was started or stopped: news of an earlier one are void.
+A line is a list: the kind of message, then its fields in order. Orders go to the process and are executed in order;
+news come from it. ``life`` is a speaker's incarnation number: each start or stop increments it, and news of an
+earlier one are discarded.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ JsonRow = Sequence[object]
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """Order: there is a speaker of this number, in the namespace whose descriptor both processes have."""
+    """Order: create a speaker with this number, in the namespace whose descriptor both processes have."""
 
     speaker: int
     node: str
     namespace: int
-    config: JsonRow  # as ``LacpConfig`` has them
-    ports: Sequence[JsonRow]  # as ``PortConfig`` has them
+    config: JsonRow  # fields of ``LacpConfig``
+    ports: Sequence[JsonRow]  # fields of ``PortConfig``
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +40,28 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Order: fall silent for good."""
+    """Order: stop permanently."""
 
     speaker: int
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """Order: fall silent, forget nothing."""
+    """Order: stop sending and receiving, and keep the state."""
 
     speaker: int
 
 
 @dataclass(frozen=True, slots=True)
 class Thaw:
-    """Order: run on."""
+    """Order: resume."""
 
     speaker: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Order: take every port out of its Aggregator, or back."""
+    """Order: take every port out of its Aggregator, or put it back."""
 
     speaker: int
     refusing: bool
@@ -68,7 +69,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Order: the carrier of a port is so."""
+    """Order: set the carrier state of a port."""
 
     speaker: int
     port: str
@@ -77,7 +78,7 @@ class Carrier:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Order: answer with ``Settled`` when all before it is done."""
+    """Order: answer with ``Settled`` when all previous orders are done."""
 
     number: int
 
@@ -93,7 +94,7 @@ class Active:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """News: a machine of a port entered a state, or its Partner changed, at a time of CLOCK_MONOTONIC."""
+    """News: a port's machine entered a state, or its Partner changed, at a time of CLOCK_MONOTONIC."""
 
     speaker: int
     life: int
@@ -105,7 +106,7 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """News: how each port stands (``from_rows``)."""
+    """News: status of each port (``from_rows``)."""
 
     speaker: int
     life: int
@@ -121,7 +122,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """News: what the process is about to die of."""
+    """News: the error that ends the process."""
 
     words: str
 
@@ -138,29 +139,29 @@ _KINDS: Mapping[str, type[Message]] = {
 
 
 def encode(message: Message) -> bytes:
-    """The line of a message, with its end."""
+    """Encode a message as a line, with its end."""
     fields = [getattr(message, name) for name in message.__slots__]
     return json.dumps([type(message).__name__, *fields], separators=(",", ":")).encode() + b"\n"
 
 
 def decode(line: bytes) -> Message:
-    """The message of a line, without its end. ValueError, KeyError or TypeError when it is none."""
+    """Decode a line without its end. ValueError, KeyError or TypeError when it is not a message."""
     kind, *fields = json.loads(line)
     return _KINDS[kind](*fields)
 
 
 def make(speaker: int, node: str, namespace: int, config: LacpConfig, ports: Iterable[PortConfig]) -> Make:
-    """The order to make a speaker."""
+    """Return the order to create a speaker."""
     return Make(speaker, node, namespace, astuple(config), [astuple(port) for port in ports])
 
 
 def made(order: Make) -> tuple[LacpConfig, list[PortConfig]]:
-    """What such an order asks for."""
+    """Return the configuration in such an order."""
     return LacpConfig(*order.config), [PortConfig(*port) for port in order.ports]  # type: ignore[arg-type]  # from make
 
 
 def as_rows(ports: Iterable[PortStatus]) -> list[JsonRow]:
-    """How ports stand, for ``Stands``."""
+    """Encode the status of ports for ``Stands``."""
     return [
         [port.name, port.enabled, _info(port.actor), _info(port.partner), port.rx, port.mux, port.selected]
         for port in ports
@@ -168,7 +169,7 @@ def as_rows(ports: Iterable[PortStatus]) -> list[JsonRow]:
 
 
 def from_rows(rows: Iterable[JsonRow]) -> tuple[PortStatus, ...]:
-    """What ``as_rows`` has written."""
+    """Decode the output of ``as_rows``."""
     return tuple(map(_from_row, rows))
 
 

@@ -1,7 +1,7 @@
-"""The process that speaks LACP for a lab, started and watched: it dies with the lab, and not in silence before.
+"""The LACP process of a lab, started and monitored: it dies with the lab, and an earlier death is reported.
 
-Fork, not exec: it has the lab's namespaces and the modules that it needs. It takes nothing from the lab's process but
-those, and shares no descriptor with it but one end of a socket pair.
+It is forked without exec, so it has the lab's namespaces and the modules it needs. It uses nothing else of the lab's
+process, and shares no descriptor with it but one end of a socket pair.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _FAREWELL_S = 1.0
 
 
 class StationProcess:
-    """The process, seen by the lab; made on a running loop. ``died`` is told how it died, unless it was closed."""
+    """The process, seen by the lab; needs a running loop. ``died`` gets the cause of death, unless it was closed."""
 
     def __init__(self, namespaces: Collection[int], died: Callable[[str], None]) -> None:
-        """``namespaces`` are the descriptors that orders may name."""
+        """Fork the process; ``namespaces`` are the descriptors that orders may name."""
         ours, theirs = socket.socketpair()
         sandbox.flush()
         self.pid = os.fork()
         if self.pid == 0:
             _be_station(theirs, namespaces)
         theirs.close()
-        self.socket = opened_for_packets(ours)  # whoever closes all lets go of it: it then closes its own at that time
+        self.socket = opened_for_packets(ours)  # close_all closes it too, which ends the process
         self._died = died
         self._pidfd = os.pidfd_open(self.pid)
         asyncio.get_running_loop().add_reader(self._pidfd, self._reap)
 
     def close(self) -> None:
-        """End it: it closes its sockets side by side when it is hung up on."""
+        """End the process: it closes its sockets in parallel when the connection closes."""
         if self._pidfd < 0:
             return
         self.socket.close()
@@ -67,9 +67,9 @@ class StationProcess:
 def _be_station(lab: socket.socket, namespaces: Collection[int]) -> NoReturn:
     code = 0
     try:
-        gc.freeze()  # what the lab has left may not be taken apart here: its descriptors are others by now
+        gc.freeze()  # objects left from the lab must not be finalised here: their descriptor numbers are reused by now
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
-            signal.signal(number, signal.SIG_IGN)  # who ends the lab hangs up
+            signal.signal(number, signal.SIG_IGN)  # the lab ends this process by closing the connection
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         sandbox.die_with_parent()

@@ -1,8 +1,8 @@
-"""The lab's side of LACP in a process of its own: speakers that pass on what they are told and keep what comes back.
+"""The lab's side of out-of-process LACP: speakers that forward their calls and store the results.
 
-What a speaker decides is heard of one hop through a socket later than it is done: its LACPDUs leave before the lab has
-moved its traffic, where a speaker in this process has it the other way round. What several speakers decide is heard in
-the order in which they did.
+A speaker's decision reaches the lab one socket hop after it took effect. Its LACPDUs leave before the lab has moved its
+traffic, whereas a speaker in this process has the reverse order. Decisions of several speakers arrive in the order in
+which they were made.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SETTLE_S = 2.0
 
 
 class Apart:
-    """All in one other process, which begins when this is made, on a running loop, and ends with ``close``."""
+    """Speakers in one other process, which starts with this object, on a running loop, and ends with ``close``."""
 
     def __init__(self, spaces: Collection[NetNs], emit: EventSink) -> None:
-        """``spaces`` are the namespaces that speakers may be made in; ``emit`` hears of the process."""
+        """Start the process; ``spaces`` are the speakers' possible namespaces, ``emit`` receives its events."""
         self.trouble: str | None = None
         self._emit = emit
         self._numbers = count()
@@ -48,18 +48,18 @@ class Apart:
 
     @property
     def pids(self) -> frozenset[int]:
-        """The process, while it lives."""
+        """Process ID, while it lives."""
         return frozenset() if self._process is None else frozenset({self._process.pid})
 
     def make(self, system: SystemAt) -> ApartSpeaker:
-        """One whose machines run there."""
+        """Create a speaker whose machines run in the process."""
         number = next(self._numbers)
         made = self._speakers[number] = ApartSpeaker(self, number, system)
         self.order(messages.make(number, system.node, system.ns.fd, system.config, system.ports))
         return made
 
     def order(self, order: Order) -> None:
-        """Pass it on, at once where that is possible. Nothing when the process is dead: that is told otherwise."""
+        """Forward an order, at once if possible. No-op when the process is dead, which is reported separately."""
         if self._process is None:
             return
         idle = not self._unsent
@@ -68,7 +68,7 @@ class Apart:
             self._loop.add_writer(self._process.socket, self._writable)
 
     def settle(self) -> None:
-        """Return when every order is carried out and what came of it is known here; not later than in 2 s."""
+        """Wait until every order is executed and its results are known here; at most 2 s."""
         if self._process is None:
             return
         number = self._settled + 1
@@ -83,21 +83,21 @@ class Apart:
                 return
 
     def close(self) -> None:
-        """End the process; speakers are mute from then on."""
+        """End the process; speakers send nothing from then on."""
         process, self._process = self._process, None
         if process is not None:
             self._leave(process.socket)
             process.close()
 
     def _send(self) -> bool:
-        """Whether all is sent."""
+        """Return True if all is sent."""
         if self._process is not None and self._unsent:
             try:
                 del self._unsent[: self._process.socket.send(self._unsent, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)]
             except BlockingIOError:
                 pass
             except OSError:
-                self._unsent.clear()  # it is dead
+                self._unsent.clear()  # the process is dead
         return not self._unsent
 
     def _writable(self) -> None:
@@ -105,7 +105,7 @@ class Apart:
             self._loop.remove_writer(self._process.socket)
 
     def _readable(self) -> bool:
-        """Take in what has come, in order; False when no more will."""
+        """Process the received news, in order; False when there will be no more."""
         if self._process is None:
             return False
         try:
@@ -132,7 +132,7 @@ class Apart:
                 self._speakers[number].hear(news)
 
     def _died(self, how: str) -> None:
-        """Nobody here wanted that."""
+        """Handle an unexpected exit of the LACP process."""
         process = self._process
         if process is None:
             return
@@ -153,7 +153,7 @@ class Apart:
 
 
 class ApartSpeaker:
-    """One System, as it was last heard of (``testbed.lag.speakers.Speaking``)."""
+    """One System, as last reported (``testbed.lag.speakers.Speaking``)."""
 
     def __init__(self, apart: Apart, number: int, system: SystemAt) -> None:
         self._apart = apart
@@ -170,48 +170,48 @@ class ApartSpeaker:
 
     @property
     def active_ports(self) -> tuple[str, ...]:
-        """The ports that collect and distribute, in configured order."""
+        """Ports that collect and distribute, in configured order."""
         return self._active
 
     def status(self) -> tuple[PortStatus, ...]:
-        """How each port stands."""
+        """Return the status of each port."""
         if self._rows is None:
             return LacpSystem(self._config, self._ports).status()
         return messages.from_rows(self._rows)
 
     def start(self) -> None:
-        """BEGIN. An interface that is missing ends the process, which the lab is told."""
+        """Start with BEGIN. A missing interface ends the process, which is reported to the lab."""
         self._life += 1
         self._frozen, self._active, self._told, self._rows = False, (), (), None
         self._apart.order(messages.Start(self._number, self._life))
 
     def stop(self) -> None:
-        """Fall silent; ``Apart.settle`` returns when it is. ``on_active`` is not called."""
+        """Stop the speaker; ``Apart.settle`` returns when that is done. ``on_active`` is not called."""
         self._life += 1
         self._told = ()
         self._apart.order(messages.Stop(self._number))
 
     def freeze(self) -> None:
-        """Fall silent and deaf; ``Apart.settle`` returns when it is."""
+        """Stop sending and receiving; ``Apart.settle`` returns when that is done."""
         self._frozen = True
         self._apart.order(messages.Freeze(self._number))
 
     def thaw(self) -> None:
-        """Run on; ``Apart.settle`` returns when timers that ran out meanwhile have done what they do."""
+        """Resume; ``Apart.settle`` returns when timers that expired meanwhile have been handled."""
         self._frozen = False
         self._apart.order(messages.Thaw(self._number))
         self._tell()
 
     def refuse(self, refusing: bool) -> None:
-        """Take every port out of its Aggregator, or back."""
+        """Take every port out of its Aggregator, or put it back."""
         self._apart.order(messages.Refuse(self._number, refusing))
 
     def carrier(self, port: str, up: bool) -> None:
-        """The lab's link monitor saw the carrier of ``port``."""
+        """Forward a carrier change that the lab's link monitor reported."""
         self._apart.order(messages.Carrier(self._number, port, up))
 
     def hear(self, news: News) -> None:
-        """What came of it."""
+        """Handle news from the process."""
         match news:
             case Active(_, life, ports) if life == self._life:
                 self._active = tuple(ports)
@@ -220,11 +220,11 @@ class ApartSpeaker:
                 self._rows = rows
             case Entered(_, life, at_ns, port, what, detail) if life == self._life:
                 self._emit(Event(at_ns, EventKind.LACP, self._node, port, what, detail))
-            case _:  # of a life that is over
+            case _:  # of an earlier incarnation
                 pass
 
     def _tell(self) -> None:
-        """Not while it is frozen: what it decided just before is told when it runs on."""
+        """Report the active ports unless frozen: a decision just before is reported after the thaw."""
         if not self._frozen and self._active != self._told:
             self._told = self._active
             if self._on_active is not None:

@@ -1,9 +1,9 @@
-"""The process that speaks LACP for a lab: its speakers, their packet sockets, their timers.
+"""Main loop of the LACP process: its speakers, their packet sockets, their timers.
 
-No asyncio: what is due within ``GRAIN_NS`` is done in one go, and all that a turn sends in a namespace leaves by one
-system call. The ports of a namespace send together what they send every second, and several namespaces do so at one
-moment, so that their partners too hear many frames at one waking: thousands of ports cost little at rest. What is
-received is acted on at once.
+It does not use asyncio: timers due within ``GRAIN_NS`` run together, and all frames of a turn in a namespace are sent
+by one system call. The ports of a namespace send their periodic LACPDUs together, and several namespaces do so at one
+moment. So their partners too receive many frames per wake-up, and thousands of ports cost little at rest. Received
+frames are processed at once.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from hpn.testbed.lag.config import SECOND_NS
 from hpn.testbed.lag.speaker import Speaker, SystemAt, Timer, Wire
 
 GRAIN_NS = 10_000_000
-"""Timers fire up to so much late."""
+"""Maximum delay of timers."""
 
 BEATS = 8
-"""Moments of each second at which namespaces send: fewer are cheaper, and each takes longer."""
+"""Moments of each second at which namespaces send: fewer are cheaper, but each takes longer."""
 
 _READ = 1 << 16
 
 
 @dataclass(slots=True)
 class _Due:
-    """A call that is to be made, unless it is cancelled."""
+    """A scheduled call that can be cancelled."""
 
     call: Callable[[int], None] | None
 
@@ -43,15 +43,15 @@ class _Due:
 
 
 class Timers:
-    """Calls to be made at times of CLOCK_MONOTONIC, those of one grain together."""
+    """Calls at times of CLOCK_MONOTONIC; those within one grain run together."""
 
     def __init__(self) -> None:
-        self._heap: list[int] = []  # every time that is in ``_due``
+        self._heap: list[int] = []  # every time in ``_due``
         self._due: dict[int, list[_Due]] = {}
         self._rang_ns = 0
 
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
-        """Have ``call`` called with ``at_ns`` then."""
+        """Schedule ``call`` with argument ``at_ns`` at that time."""
         due = _Due(call)
         others = self._due.get(at_ns)
         if others is None:
@@ -62,13 +62,13 @@ class Timers:
         return due
 
     def wait_s(self, now: int) -> float | None:
-        """How long to sleep until something is to be done; None when nothing is."""
+        """Return the time to sleep until the next call; None if there is none."""
         if not self._heap:
             return None
         return max(self._heap[0], self._rang_ns + GRAIN_NS, now) / 1e9 - now / 1e9
 
     def ring(self, now: int) -> None:
-        """Make the calls that are due."""
+        """Run the calls that are due."""
         if now < self._rang_ns + GRAIN_NS or not self._heap or self._heap[0] > now:
             return
         self._rang_ns = now
@@ -81,7 +81,7 @@ class Timers:
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    """One speaker, and what is known of it at the other end; also what it runs in."""
+    """One speaker with the state that the lab knows; also the speaker's environment."""
 
     number: int
     station: Station
@@ -99,7 +99,7 @@ class _Member:
         return self.station.beat_ns(ns)
 
     def moved(self) -> None:
-        """Have it told how the ports stand."""
+        """Schedule a report of the ports' status."""
         self.station.moved[self.number] = self
 
     def entered(self, event: Event) -> None:
@@ -115,7 +115,7 @@ class _Member:
 
 
 class Station:
-    """All speakers of a lab, which is at the other end of ``lab``, a stream socket."""
+    """Speakers of a lab, which is at the other end of ``lab``, a stream socket."""
 
     def __init__(self, lab: socket.socket) -> None:
         lab.setblocking(False)
@@ -125,7 +125,7 @@ class Station:
         self._airs: dict[int, Air] = {}  # by the namespace's descriptor
         self._by_socket: dict[int, Air] = {}
         self._members: dict[int, _Member] = {}
-        self._places: dict[int, int] = {}  # of namespaces, in the order in which they were heard of
+        self._places: dict[int, int] = {}  # of namespaces, in order of first use
         self._began_ns = now_ns()
         self._rest = b""
         self._unsent = bytearray()
@@ -135,7 +135,7 @@ class Station:
         self._sending: set[Air] = set()
 
     def run(self) -> None:
-        """Speak until the lab hangs up. OSError when an interface is missing."""
+        """Run until the lab closes the connection. OSError when an interface is missing."""
         while True:
             for descriptor, _ in self._poll.poll(self._timers.wait_s(now_ns())):
                 if descriptor != self._lab.fileno():
@@ -149,7 +149,7 @@ class Station:
             self._sending.clear()
 
     def open(self, ns: NetNs, interface: str, on_frame: OnFrame) -> Wire:
-        """One port. OSError when it is missing."""
+        """Open one port. OSError when it is missing."""
         air = self._airs.get(ns.fd)
         if air is None:
             air = self._airs[ns.fd] = Air(ns, self._poll, self)
@@ -158,20 +158,20 @@ class Station:
         return port
 
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
-        """Have ``call`` called with ``at_ns`` then."""
+        """Schedule ``call`` with argument ``at_ns`` at that time."""
         return self._timers.call_at(at_ns, call)
 
     def flush_soon(self, air: Air) -> None:
-        """Send what waits there at the end of this turn."""
+        """Send the frames waiting in ``air`` at the end of this turn."""
         self._sending.add(air)
 
     def beat_ns(self, ns: NetNs) -> int:
-        """A time to which the periodic LACPDUs of a namespace keep, the same whenever it is asked for."""
+        """Return the phase of a namespace's periodic LACPDUs, the same at every call."""
         place = self._places.setdefault(ns.fd, len(self._places))
         return self._began_ns + place % BEATS * SECOND_NS // BEATS
 
     def _obey(self) -> bool:
-        """Carry out what orders there are; False when the lab has hung up."""
+        """Execute the waiting orders; False when the lab has closed the connection."""
         try:
             data = self._lab.recv(_READ)
         except BlockingIOError:
@@ -214,7 +214,7 @@ class Station:
         self._members[order.speaker] = member
 
     def _tell(self) -> None:
-        """Tell the lab the news, how ports stand before what happened; what it does not read yet waits here."""
+        """Send news to the lab, port status before events; unread news wait here."""
         news = [*(member.stands() for member in self.moved.values()), *self.news]
         self.moved.clear()
         self.news.clear()
@@ -226,5 +226,5 @@ class Station:
         except BlockingIOError:
             pass
         except ConnectionError:
-            self._unsent.clear()  # the next reading says so
+            self._unsent.clear()  # the next read will report it
         self._poll.modify(self._lab, select.EPOLLIN | (select.EPOLLOUT if self._unsent else 0))

@@ -1,14 +1,14 @@
-"""BIRD's configuration of one switch, written from the fabric: pure text, no kernel.
+"""BIRD's configuration of one switch, generated from the fabric: pure text, no kernel.
 
-eBGP on every link between tiers (a stack's peer link carries none), one ASN per tier and plane (and pod for Aggs).
-RFC 7938 section 5.2.1 gives one ASN to all Tier 1 switches and one to the Tier 2 of each cluster, as here; but to every
-ToR (Tier 3) its own, reused in other clusters where ToRs then accept it (5.2.2). Here all ToRs of a plane have one
-and accept it once in a received path: a Clos of unique ones hunts for paths after a withdrawal. No valley (ToR - Agg -
-ToR - Agg) can appear, twice over: a ToR announces only what it originates, and an Agg or Core drops a path with its own
-ASN in it.
+eBGP runs on every link between tiers (not on a stack's peer link), with one ASN per tier and plane (and pod for Aggs).
+RFC 7938 section 5.2.1 gives one ASN to all Tier 1 switches and one to the Tier 2 of each cluster, as here. It gives
+every ToR (Tier 3) its own, reused in other clusters where ToRs then accept it (5.2.2). Here all ToRs of a plane have
+one and accept it once in a received path. A Clos of unique ones would hunt for paths after a withdrawal. No valley
+(ToR - Agg - ToR - Agg) can appear, for two reasons: a ToR announces only routes that it originates, and an Agg or Core
+drops a path with its own ASN in it.
 
-Sessions end with carrier and with the hold timer; BFD is an option, as in RFC 7938 section 7.1, which would rather do
-without a further protocol.
+Sessions end with carrier and with the hold timer; BFD is an option, as in RFC 7938 section 7.1, which prefers to
+avoid a further protocol.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ ECMP_LIMIT = 64
 """Next hops per route that BIRD may merge; an HPN ToR has 60 uplinks, a DCN+ ToR 64."""
 
 SCAN_S = 1
-"""How often BIRD looks at the interfaces of its switch, but in large labs (``_scan_s``)."""
+"""Period of BIRD's interface scans, except in large labs (``_scan_s``)."""
 
 _RARE_SCAN_S = 10
 _OFTEN_HZ = 5
 
 _KERNEL_SCAN_S, _LARGE_KERNEL_SCAN_S = 20, 60
-"""How often it reads its kernel's routes; in large labs as often as BIRD does by itself."""
+"""Period of its kernel route scans; in large labs BIRD's own default."""
 
 _LOG = """\
 log stderr { trace, info, remote, warning, error, auth, fatal, bug };
 timeformat log iso long us;
 """
 
-# The route of a live host must beat the one BGP offers for the same /32 (from the twin ToR in a shared plane), and
+# A live host's route must win over BGP's for the same /32 (from the twin ToR in a shared plane), and
 # BIRD gives learned kernel routes the lowest preference of all.
 _LEARN = """\
 filter host_routes {{
@@ -47,10 +47,10 @@ filter host_routes {{
 }}
 """
 
-# BIRD 2.0 decides how long to sleep before it looks at what its own table feed has queued: the first UPDATEs of a new
+# BIRD 2.0 computes its sleep before it checks what its own table feed has queued: the first UPDATEs of a new
 # session wait for a packet or a timer, up to 3 s. The device scan is a timer that bounds that wait to a second. With
-# many sessions their keepalives do, and then a scan (1 ms of CPU with 128 ports, under the kernel's one lock) is most
-# of what a large lab costs at rest. Later versions of BIRD look again before they sleep.
+# many sessions their keepalives bound it, and then scans (1 ms of CPU with 128 ports, under the kernel's one lock) are
+# most of a large lab's load at rest. Later versions of BIRD check again before they sleep.
 _KERNEL = """\
 protocol device {{
   scan time {scan_s};
@@ -78,8 +78,8 @@ protocol bfd {{
 }}
 """
 
-# A pipe passes every candidate, not just the best. Host routes only: a subnet route here would hide the host routes in
-# main that this table's ports do not offer.
+# A pipe passes every candidate, not just the best. Host routes only: a subnet route here would hide the host
+# routes in main that this table's ports do not offer.
 _PRESET = """\
 ipv4 table {table};
 protocol kernel kernel_{table} {{
@@ -110,11 +110,11 @@ def config(
     holding: bool = False,
     large: bool = False,
 ) -> str:
-    """The whole configuration of ``node``, a switch. Control socket and PID file are command-line matters.
+    """Return the whole configuration of ``node``, a switch, except control socket and PID file (command line).
 
-    A ``draining`` ToR announces its subnet routes but no host: who may choose goes elsewhere, who cannot still arrives.
-    A ``holding`` switch keeps what it hears from its kernel; a ``deaf`` one has not heard of its own hosts. In a
-    ``large`` lab it spares the kernel what it can.
+    A ``draining`` ToR announces its subnet routes but no host: senders with another path avoid it, others still arrive.
+    A ``holding`` switch keeps received routes out of its kernel; a ``deaf`` one has not learned its own hosts. In a
+    ``large`` lab it spares the kernel.
     """
     parts = [f"# {node.name}\nrouter id {node.router_id};\n{_LOG}"]
     subnets, kernel_s = access_subnets(fabric, node), _kernel_scan_s(deaf=deaf, large=large)
@@ -142,30 +142,30 @@ def config(
 
 
 def _scan_s(fabric: Fabric, node: Node) -> int:
-    """Rarely where keepalives, heard and sent at moments of their own (RFC 4271 section 10), wake it ``_OFTEN_HZ``."""
+    """Return a long period if keepalives wake it ``_OFTEN_HZ``; they are unsynchronised (RFC 4271 section 10)."""
     keepalives = 2 * len(neighbours(fabric, node)) / fabric.spec.bgp.keepalive_s
     return _RARE_SCAN_S if keepalives >= _OFTEN_HZ else SCAN_S
 
 
 def _kernel_scan_s(*, deaf: bool, large: bool) -> int:
-    """Another interval has BIRD begin anew, and so find the hosts that it was deaf to."""
+    """Return the scan period. It differs while deaf, so that the change makes BIRD rescan and learn its hosts."""
     return (_LARGE_KERNEL_SCAN_S if large else _KERNEL_SCAN_S) + deaf
 
 
 def _preset(table: PresetTable, kernel_s: int) -> str:
-    """A table of its own for what the preset egress ports offer; it follows each update together with main.
+    """Return a separate table for the preset egress ports' routes; it follows each update together with main.
 
-    All of a Core's paths to a host are equally long (Agg, ToR), so whatever an egress port offers is one of the best.
+    All of a Core's paths to a host are equally long (Agg, ToR), so every route of an egress port is one of the best.
     """
     ports = " || ".join(f'proto = "{port.name}"' for port in table.egress.values())
     return _PRESET.format(table=table.name, number=table.number, kernel_s=kernel_s, ports=ports)
 
 
 def _fallback(subnets: tuple[str, ...]) -> str:
-    """The subnet routes: announced so that they attract, in the FIB so that what has no /32 is dropped here.
+    """Return the subnet routes: announced to attract traffic, in the FIB to drop packets without a /32.
 
-    Blackhole, not unreachable: a switch that gleans sends no ICMP error either, and a sender that got one would stop
-    for a reason the paper's hosts do not have.
+    Blackhole, not unreachable: a switch that gleans sends no ICMP error either. A sender that got one would stop for a
+    reason the paper's hosts do not have.
     """
     routes = "".join(f"  route {subnet} blackhole;\n" for subnet in subnets)
     return f"protocol static subnets {{\n  ipv4;\n{routes}}}\n"
@@ -183,7 +183,7 @@ def _sessions(fabric: Fabric, node: Node, draining: bool) -> Iterator[str]:
 
 
 def _exports_up(node: Node, draining: bool) -> str:
-    """Upwards a ToR tells what it originates, an Agg what came straight from a ToR."""
+    """Return the export filter upwards: a ToR's own routes, and an Agg's direct ones from ToRs."""
     if node.role is Role.TOR and draining:
         return "where source = RTS_STATIC"
     if node.role is Role.TOR:
@@ -192,11 +192,11 @@ def _exports_up(node: Node, draining: bool) -> str:
 
 
 def _template(name: str, node: Node, bgp: BgpSpec, exports: str, *, allow_own_asn: bool) -> str:
-    """What the sessions of one direction have in common.
+    """Return the common settings of one direction's sessions.
 
-    Only the lower end connects: with both, connection collisions reset one session in a hundred of a big fabric and
-    double the time to convergence. The start-up hold time is the session's own: BIRD's default lets a hung peer sit
-    on an OPEN for four minutes.
+    Only the lower end connects. With both, connection collisions reset one session in a hundred of a big fabric and
+    double the time to convergence. The start-up hold time is the session's own: BIRD's default lets a hung peer block
+    an OPEN for four minutes.
     """
     return f"""\
 template bgp {name} {{
@@ -223,7 +223,7 @@ template bgp {name} {{
 
 
 def _session(neighbour: Neighbour) -> str:
-    """One session, named after its interface and bound to it: no carrier, no session."""
+    """Return one session, named after its interface and bound to it: no carrier, no session."""
     return (
         f"protocol bgp {neighbour.port} from {'above' if neighbour.above else 'below'} {{\n"
         f'  description "{neighbour.node}";\n'

@@ -1,4 +1,4 @@
-"""Talking to BIRD through its control socket: commands out, coded lines back.
+"""Client of BIRD's control socket: commands out, coded lines back.
 
 The protocol (BIRD's doc/reply_codes): a line is ``CCCC-text`` (more follows), ``CCCC text`` (the last one) or a blank
 and text (the code of the line before). 0xxx is success, 8xxx a runtime error, 9xxx a syntax error.
@@ -20,12 +20,12 @@ _CODED = re.compile(r"^(\d{4})([- ])(.*)$")
 
 
 class BirdError(MachineError):
-    """BIRD refused a command, went away, or did not speak its own protocol."""
+    """BIRD refused a command, closed the connection, or violated its own protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole answer: (code, text) per line, the last line's code apart."""
+    """A complete answer: (code, text) per line, and the last line's code and text."""
 
     lines: tuple[tuple[int, str], ...]
     code: int
@@ -33,13 +33,13 @@ class Reply:
 
 
 class ReplyParser:
-    """Collects the lines of one answer. BirdError on anything that is not BIRD's protocol."""
+    """Collector of one answer's lines. BirdError on anything that is not BIRD's protocol."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[int, str]] = []
 
     def feed(self, line: str) -> Reply | None:
-        """Take one line without its end; the answer once it is whole."""
+        """Take one line without its end; return the answer once it is complete."""
         if len(self._lines) >= _LONGEST_REPLY:
             raise BirdError("BIRD's answer does not end")
         if line.startswith("+"):  # asynchronous notice, belongs to no command
@@ -60,7 +60,7 @@ class ReplyParser:
 
 
 def command_now(path: Path, text: str, timeout_s: float = 2.0) -> Reply:
-    """Send one command and wait for its answer; the caller blocks. BirdError when BIRD is gone, silent or refuses."""
+    """Send one command and block until its answer. BirdError when BIRD is gone, silent or refuses."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
             connection.settimeout(timeout_s)
@@ -80,7 +80,7 @@ def command_now(path: Path, text: str, timeout_s: float = 2.0) -> Reply:
 
 
 def _replies(lines: Iterable[bytes]) -> Iterator[Reply]:
-    """The whole answers in a stream of lines. BirdError for a line without end."""
+    """Yield the complete answers in a stream of lines. BirdError for a line without end."""
     parser = ReplyParser()
     for line in lines:
         if not line.endswith(b"\n"):

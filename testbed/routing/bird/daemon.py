@@ -1,4 +1,4 @@
-"""BIRD as the BGP daemon of a switch: one process, whose log on standard error says what becomes of its sessions."""
+"""BIRD as the BGP daemon of a switch: one process, whose log on standard error reports its sessions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hpn.testbed.routing.bird.log import BfdChange, LogReader
 from hpn.testbed.routing.neighbours import neighbours
 
 _BUSY_S = 20.0
-"""A BIRD that learns a whole fabric answers when it is through with what it hears."""
+"""Timeout for a BIRD that learns a whole fabric: it answers only after processing what it has received."""
 
 _SLACK_NS = 100_000_000
 
@@ -28,7 +28,7 @@ FOLDER = Path("/run/hpn/bird")
 
 
 def find_bird() -> str:
-    """Path of the BIRD executable, looked for in sbin too. MachineError when there is none."""
+    """Return the path of the BIRD executable, searched in sbin too. MachineError when there is none."""
     found = programs.find("bird")
     if found is None:
         raise MachineError("BIRD, the routing daemon, is missing: apt install bird2")
@@ -36,24 +36,24 @@ def find_bird() -> str:
 
 
 def bird_version() -> str:
-    """'2.0.12', or what BIRD says instead. MachineError when there is none."""
+    """Return '2.0.12', or BIRD's output as it is. MachineError when there is none."""
     said = subprocess.run([find_bird(), "--version"], capture_output=True, text=True, check=False)
     return (said.stdout + said.stderr).strip().removeprefix("BIRD version ")
 
 
 def timer_slack_ns(fabric: Fabric, node: Node) -> int:
-    """How late its timers may be in a large lab; 0: as ever.
+    """Return how late its timers may be in a large lab; 0: the default.
 
-    A ToR with many sessions wakes as often to send a keepalive as it is woken to hear one, and each time asks for the
-    state of all its sockets. What it sends late leaves when it is woken next, so it is only let be late where that
-    happens more often than it could be late. BFD's timers are not.
+    A ToR with many sessions wakes as often to send keepalives as to receive them, and each time polls all its sockets.
+    A late keepalive leaves at the next wake-up. So slack is only allowed if wake-ups are more frequent than the slack.
+    BFD's timers must not be late.
     """
     heard_hz = len(neighbours(fabric, node)) / fabric.spec.bgp.keepalive_s
     return 0 if fabric.spec.bgp.bfd is not None or heard_hz * _SLACK_NS < 1e9 else _SLACK_NS
 
 
 def slacken(pid: int, slack_ns: int) -> None:
-    """Let the timers of a process be late (proc(5), timerslack_ns); without the right to do so they are not."""
+    """Set the timer slack of a process (proc(5), timerslack_ns); no-op without the privilege."""
     if slack_ns:
         with suppress(OSError):
             Path(f"/proc/{pid}/timerslack_ns").write_text(str(slack_ns))
@@ -70,7 +70,7 @@ class BirdDaemon(BgpDaemon):
         self._config = FOLDER / f"{node.name}.conf"
         self._fabric = fabric
         self._log = LogReader()
-        # BFD's sessions are known by address.
+        # BFD's log identifies sessions by address.
         self._ports = {neighbour.address: neighbour.port for neighbour in neighbours(fabric, node)}
 
     def _launch(self) -> None:
@@ -84,13 +84,13 @@ class BirdDaemon(BgpDaemon):
             slacken(self._children["bird"].pid, timer_slack_ns(self._fabric, self.node))
 
     def deliver(self) -> None:
-        """Have the kernel told of every route once, with all its next hops. BirdError when BIRD refuses."""
+        """Install every held route in the kernel once, with all its next hops. BirdError when BIRD refuses."""
         if self._holding:
             super().deliver()
             self._reconfigure()
 
     def hear(self) -> None:
-        """Have it learn the host routes of its kernel. BirdError when BIRD refuses."""
+        """Make it learn the host routes of its kernel. BirdError when BIRD refuses."""
         if self._deaf:
             super().hear()
             self._reconfigure()
@@ -100,7 +100,7 @@ class BirdDaemon(BgpDaemon):
         command_now(self.control, "configure", _BUSY_S)
 
     def withdraw(self) -> None:
-        """Announce the host routes of this ToR no longer, only its subnets. BirdError when BIRD refuses."""
+        """Withdraw the host routes of this ToR, but not its subnets. BirdError when BIRD refuses."""
         self._configure(draining=True)
 
     def announce(self) -> None:
@@ -108,11 +108,11 @@ class BirdDaemon(BgpDaemon):
         self._configure(draining=False)
 
     def reset(self, port: str) -> None:
-        """Restart the session of this port, which comes back by itself. BirdError when BIRD refuses."""
+        """Restart the session of this port, which recovers by itself. BirdError when BIRD refuses."""
         command_now(self.control, f"restart {port}")
 
     def _configure(self, *, draining: bool) -> None:
-        """Through the control socket: at SIGHUP BIRD does so when something else wakes it, up to seconds later."""
+        """Reconfigure through the control socket: on SIGHUP BIRD reacts at its next wake-up, up to seconds later."""
         self._config.write_text(self._words(draining=draining))
         command_now(self.control, "configure")
 

@@ -1,4 +1,4 @@
-"""Reading BIRD's log: session changes and the reason given for them."""
+"""Parser of BIRD's log: session changes and their reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_REASON = "BGP session closed"
 
 @dataclass(frozen=True, slots=True)
 class SessionChange:
-    """A protocol of BIRD went up or left the up state; ``reason`` is what BIRD said about it just before."""
+    """A protocol of BIRD went up or left the up state; ``reason`` is BIRD's last message about it before."""
 
     session: str
     up: bool
@@ -25,7 +25,7 @@ class SessionChange:
 class BfdChange:
     """The BFD session with the address ``peer`` has a new ``state`` (RFC 5880: Up, Init, Down, AdminDown), or ''.
 
-    '' when there is no session any more: BFD follows a BGP session and ends with it.
+    '' when the session was removed: BFD follows a BGP session and ends with it.
     """
 
     peer: str
@@ -33,13 +33,13 @@ class BfdChange:
 
 
 class LogReader:
-    """Picks out of BIRD's lines what matters."""
+    """Filter for the relevant lines of BIRD's log."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}
 
     def read(self, line: str) -> SessionChange | BfdChange | None:
-        """The change that this line tells of."""
+        """Return the change that this line reports, if any."""
         parts = _LINE.match(line)
         text = parts["text"] if parts else line
         state = _STATE.match(text)

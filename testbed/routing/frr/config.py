@@ -1,10 +1,10 @@
-"""FRR's configuration of one switch, written from the fabric: pure text, no kernel.
+"""FRR's configuration of one switch, generated from the fabric: pure text, no kernel.
 
-The same policy as BIRD's (``testbed.routing.bird.config``, which says why): a ToR announces upwards what it originates,
-an Agg what came straight from a ToR, only the lower end of a link connects, and ToRs take their own ASN once.
+The policy is BIRD's, explained in ``testbed.routing.bird.config``. A ToR announces upwards the routes that it
+originates, an Agg those directly from a ToR. Only the lower end of a link connects, and ToRs accept their own ASN once.
 
-FRR's waits are left at their defaults, as most users have them: it holds every change back (50 ms in bgpd's queue,
-which is fixed in its source, 10 ms in zebra's) and the first UPDATE of a session for a second.
+FRR's delays are left at their defaults, as most users have them. It delays every change by 50 ms in bgpd's queue,
+which is fixed in its source, and by 10 ms in zebra's. It delays the first UPDATE of a session by a second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ECMP_LIMIT = 64
 """Next hops per route, as with BIRD."""
 
 HOST_ROUTES = "redistribute kernel route-map hosts"
-"""Of a ToR's address family: it announces the host routes in its kernel."""
+"""Command in a ToR's address family that announces the host routes in its kernel."""
 
 _BGPD = """\
 hostname {name}
@@ -41,7 +41,7 @@ exit
 
 _ABOVE = "bgp as-path access-list upwards seq 5 permit {paths}\n"
 
-# Routes of the kernel beat those of BGP by their distance of 0, as BIRD's filter has it by preference.
+# Kernel routes win over BGP's by their distance of 0, as they do by preference in BIRD's filter.
 _HOSTS = """\
 route-map hosts permit 10
  match ip address prefix-list subnets
@@ -50,18 +50,18 @@ exit
 
 
 def zebra(node: Node) -> str:
-    """Of the daemon that holds the FIB. Plain multipath routes: next-hop objects would say nothing more here."""
+    """Return zebra's configuration. Plain multipath routes: next-hop objects would add nothing here."""
     return f"hostname {node.name}\nno zebra nexthop kernel enable\n"
 
 
 def staticd(fabric: Fabric, node: Node) -> str:
-    """Of the daemon that holds the subnet routes; blackhole, so that what has no host route is dropped in silence."""
+    """Return staticd's configuration: the subnet routes, as blackholes that drop packets silently."""
     routes = "".join(f"ip route {subnet} blackhole\n" for subnet in access_subnets(fabric, node))
     return f"hostname {node.name}\n{routes}"
 
 
 def bgpd(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
-    """Of the BGP daemon. A ``draining`` ToR announces its subnets but no host."""
+    """Return the BGP daemon's configuration. A ``draining`` ToR announces its subnets but no host."""
     bgp = fabric.spec.bgp
     found = neighbours(fabric, node)
     return _BGPD.format(
@@ -87,7 +87,7 @@ def _filters(fabric: Fabric, node: Node) -> Iterator[str]:
 
 
 def _session(neighbour: Neighbour, connect_retry_s: int) -> Iterator[str]:
-    """One session; ``solo``, an update group of its own, as FRR sends routes back whence they came otherwise."""
+    """Yield one session; ``solo`` is an update group of its own, because FRR otherwise sends routes back."""
     yield f" neighbor {neighbour.address} remote-as {neighbour.asn}\n"
     yield f" neighbor {neighbour.address} description {neighbour.node}\n"
     yield f" neighbor {neighbour.address} solo\n"

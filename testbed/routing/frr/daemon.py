@@ -1,7 +1,7 @@
-"""FRR as the BGP daemon of a switch: zebra holds the FIB, bgpd speaks BGP, and on ToRs staticd holds the subnets.
+"""FRR as the BGP daemon of a switch: zebra has the FIB, bgpd runs BGP, and on ToRs staticd has the subnets.
 
-They start one after the other: who finds no zebra to talk to would try again ten seconds later. Their logs on standard
-output say when each listens and what becomes of sessions.
+They start one after the other: a daemon without zebra would retry only ten seconds later. Their logs on standard
+output report when each listens, and changes of sessions.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ FOLDER = Path("/run/hpn/frr")
 _GROUP = FOLDER / "group"
 _MOUNTS = 'mount -n --bind "$1" /etc/group && mount -n -t tmpfs hpn /var/tmp && shift && exec "$@"'
 _ALONE = ("unshare", "--mount", "sh", "-c", _MOUNTS, "sh", str(_GROUP))
-"""What FRR needs of the file system, in a mount namespace of its own.
+"""Command prefix with FRR's file system requirements, in a mount namespace of its own.
 
-It wants its user to be of the group frrvty, which no root is and which a user namespace with one group cannot hold:
-here that is root's own. And it leaves a folder behind in /var/tmp, where its logs are while it runs.
+FRR requires its user to be in the group frrvty. No root is, and a user namespace with one group cannot have it: here it
+is root's own group. FRR also leaves a folder in /var/tmp, where its logs are while it runs.
 """
 
 PROGRAMS = ("zebra", "bgpd", "staticd")
 
 
 def find_frr(program: str) -> str:
-    """Path of a daemon of FRR. MachineError when there is none."""
+    """Return the path of a daemon of FRR. MachineError when there is none."""
     found = programs.find(program)
     if found is None:
         raise MachineError(f"FRR's {program} is missing: apt install frr, or write bgp: {{daemon: bird}}")
@@ -45,7 +45,7 @@ def find_frr(program: str) -> str:
 
 
 def frr_version() -> str:
-    """'8.4.4', or what bgpd says instead. MachineError when there is none."""
+    """Return '8.4.4', or bgpd's output as it is. MachineError when there is none."""
     said = subprocess.run([find_frr("bgpd"), "--version"], capture_output=True, text=True, check=False)
     first = (said.stdout + said.stderr).strip().partition("\n")[0]
     return first.removeprefix("bgpd version ")
@@ -104,7 +104,7 @@ class FrrDaemon(BgpDaemon):
             self.sessions.down(port, change.reason)
 
     def withdraw(self) -> None:
-        """Announce the host routes of this ToR no longer, only its subnets. FrrError when bgpd refuses."""
+        """Withdraw the host routes of this ToR, but not its subnets. FrrError when bgpd refuses."""
         self._drain(True)
 
     def announce(self) -> None:
@@ -112,12 +112,12 @@ class FrrDaemon(BgpDaemon):
         self._drain(False)
 
     def reset(self, port: str) -> None:
-        """Reset the session of this port, which comes back by itself. FrrError when bgpd refuses."""
-        if self._listening:  # else there is none yet
+        """Reset the session of this port, which recovers by itself. FrrError when bgpd refuses."""
+        if self._listening:  # else there is no session yet
             self._tell("clear ip bgp " + self._addresses[port])
 
     def _drain(self, draining: bool) -> None:
-        """Tell bgpd, and its file, which it reads once it listens."""
+        """Configure bgpd, and its file, which it reads if it does not listen yet."""
         self._draining = draining
         (self.folder / "bgpd.conf").write_text(self._bgpd())
         if self._listening:
@@ -132,7 +132,7 @@ class FrrDaemon(BgpDaemon):
 
 
 def _ignore(_line: str) -> None:
-    """Of a daemon whose log has nothing that anybody waits for."""
+    """Ignore the log of a daemon without relevant lines."""
 
 
 def _missing() -> str | None:

@@ -1,4 +1,4 @@
-"""What FRR, as it is run here, cannot carry. Pure."""
+"""Features that FRR, as used here, does not support. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hpn.testbed.fabric.spec import BgpSpec, FabricSpec
 
 
 def contradictions(spec: FabricSpec) -> Iterator[Problem]:
-    """What a specification asks of it in vain, with the way out."""
+    """Yield the parts of a specification that it cannot honour, with a remedy."""
     if spec.bgp.bfd is not None:
         yield ("bgp", "bfd"), "bgp.bfd runs beside BIRD alone here; leave it out, or write daemon: bird"
     usual = BgpSpec()

@@ -1,4 +1,4 @@
-"""Reading the log of FRR's daemons: that one is up and listens, and what becomes of BGP sessions."""
+"""Parser of the FRR daemons' logs: a daemon's start, and changes of BGP sessions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STARTED = re.compile(r" starting: \S*vty@\d+")
 
 @dataclass(frozen=True, slots=True)
 class SessionChange:
-    """The session with the address ``peer`` is established, or no longer for the ``reason`` that FRR gives."""
+    """The session with the address ``peer`` is established, or went down for FRR's ``reason``."""
 
     peer: str
     up: bool
@@ -21,11 +21,11 @@ class SessionChange:
 
 
 def has_started(line: str) -> bool:
-    """Whether this line says that its daemon listens on its sockets."""
+    """Return True if this line reports that its daemon listens on its sockets."""
     return _STARTED.search(line) is not None
 
 
 def session_change(line: str) -> SessionChange | None:
-    """The change of a BGP session that this line tells of."""
+    """Return the change of a BGP session that this line reports, if any."""
     found = _CHANGE.search(line)
     return None if found is None else SessionChange(found["peer"], found["state"] == "Up", found["reason"] or "")

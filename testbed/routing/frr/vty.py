@@ -1,4 +1,4 @@
-"""Talking to a daemon of FRR through its vty socket, as vtysh does.
+"""Client of an FRR daemon's vty socket, as vtysh.
 
 A command ends with a zero byte. The answer is text, three zero bytes and the command's status; 0 is success.
 """
@@ -16,13 +16,13 @@ _LONGEST_ANSWER = 1 << 24
 
 
 class FrrError(MachineError):
-    """A daemon of FRR refused a command, went away, or did not answer."""
+    """An FRR daemon refused a command, closed the connection, or did not answer."""
 
 
 def command_now(path: Path, commands: Sequence[str], timeout_s: float = 2.0) -> str:
-    """Commands one after the other on one connection, from the privileged node on; what the last of them said.
+    """Run commands in sequence on one connection, starting in the privileged node; return the last one's output.
 
-    The caller blocks until all are answered. FrrError when one is refused, or when there is no answer in time.
+    The caller blocks until all are answered. FrrError when one is refused, or without an answer in time.
     """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:

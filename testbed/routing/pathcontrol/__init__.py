@@ -1,1 +1,1 @@
-"""Host-switch path control: how a sender learns that a destination is gone in one plane (docs/path-control.md)."""
+"""Host-switch path control: senders learn that a destination is lost in one plane (docs/path-control.md)."""

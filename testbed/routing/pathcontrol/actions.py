@@ -1,4 +1,4 @@
-"""What a path control agent wants done; the agents themselves are pure."""
+"""Actions that a path control agent requests; the agents themselves are pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Put ``payload`` on the wire at interface ``port``."""
+    """Send ``payload`` at interface ``port``."""
 
     port: str
     payload: bytes
@@ -15,7 +15,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Give a connection another UDP source port, which the LAG carries through ``to_port``."""
+    """Change a connection's UDP source port to one that the LAG sends through ``to_port``."""
 
     connection: int
     dst_ip: str
@@ -27,7 +27,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Steer:
-    """Have what the LAG sends to a destination through ``from_port`` leave by ``to_port``; None: by ``from_port``."""
+    """Steer packets to a destination from ``from_port``, the LAG's choice, to ``to_port``; None: stop steering."""
 
     dst_ip: str
     from_port: str
@@ -35,12 +35,12 @@ class Steer:
 
 
 STEERED, RELEASED = STEERING = ("steered", "released")
-"""What the timeline says of a destination that a LAG steers from now on, and no more."""
+"""Timeline words for a destination whose steering starts or ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reachability:
-    """A destination was lost or came back through a port, as its ToR says."""
+    """A destination was lost or came back through a port, as its ToR reports."""
 
     dst_ip: str
     port: str
@@ -49,7 +49,7 @@ class Reachability:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A destination that came back through a port keeps flapping: nothing goes home to that port for ``hold_ns``."""
+    """A destination that came back through a port keeps flapping: nothing reverts to that port for ``hold_ns``."""
 
     dst_ip: str
     port: str
@@ -58,16 +58,16 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """No source port was found that the LAG carries through a port where the destination is reachable."""
+    """No source port leads the LAG to a port where the destination is reachable."""
 
     connection: int
     dst_ip: str
-    sport: int  # that it keeps
-    port: str  # that the LAG carries it through, where the destination is lost
+    sport: int  # current one, which stays
+    port: str  # port that the LAG uses for it, where the destination is lost
     tries: int
 
 
 STUCK = "stuck"
-"""What the timeline says of such a connection, once until it is placed."""
+"""Timeline word for such a connection, emitted once until it is placed."""
 
 Action = Send | Move | Steer | Reachability | Hold | Stuck

@@ -29,21 +29,21 @@ SteerSink = Callable[[Sequence[Steer]], None]
 
 
 class Agent(Protocol):
-    """What both agents offer to the wire."""
+    """Interface of both agents to the wire."""
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` wants to be called; None for never."""
+        """Next time for ``on_timer``; None for never."""
 
     def on_frame(self, port: str, payload: bytes, now_ns: int) -> Sequence[Action]:
-        """A frame came in at ``port``."""
+        """Handle a frame received at ``port``."""
 
     def on_timer(self, now_ns: int) -> Sequence[Action]:
-        """The deadline has passed."""
+        """Handle an expired deadline."""
 
 
 class AgentIo:
-    """Carries out what one agent wants. Feed the agent by its own methods and hand what they return to ``perform``."""
+    """Executor of one agent's actions. Call the agent's own methods and pass their results to ``perform``."""
 
     def __init__(
         self,
@@ -57,11 +57,12 @@ class AgentIo:
         before: Callable[[], None] = lambda: None,
         on_steer: SteerSink | None = None,
     ) -> None:
-        """``ports`` are the interfaces it speaks on; ``on_move`` tells the traffic engine of a new source port,
-        ``on_steer`` the LAG what to steer, all that is wanted at a time together.
+        """Connect an agent to interfaces ``ports``.
 
-        ``peers`` gives the one MAC address to listen to at each port; without it anybody is heard. ``before`` is
-        called ahead of every decision that a frame or the timer asks for, to bring the agent's knowledge up to date.
+        ``on_move`` reports a new source port to the traffic engine, ``on_steer`` all steering changes of a moment to
+        the LAG. ``peers`` gives the one accepted source MAC address at each port; without it every source is.
+        ``before`` is called ahead of every decision for a frame or the timer, to bring the agent's knowledge up to
+        date.
         """
         self._node = node
         self._ns = ns
@@ -76,7 +77,7 @@ class AgentIo:
         self._timer: asyncio.TimerHandle | None = None
         self._due_ns = 0
         self.held_until_ns = 0
-        """When the last of the holds that the agent told of ends; 0 before it told of any."""
+        """End of the last hold that the agent reported; 0 before the first."""
 
     def start(self) -> None:
         """Open a socket per port. OSError when an interface is missing."""
@@ -85,7 +86,7 @@ class AgentIo:
             self._sockets[port] = PacketSocket(self._ns, port, ETHERTYPE, group=GROUP_MAC, on_frame=listener)
 
     def stop(self) -> None:
-        """Fall silent. Idempotent."""
+        """Stop sending and receiving. Idempotent."""
         for opened in self._sockets.values():
             opened.close()
         self._sockets.clear()
@@ -94,7 +95,7 @@ class AgentIo:
             self._timer = None
 
     def perform(self, actions: Sequence[Action]) -> None:
-        """Steer, move, send and report; steering and moves first: packets are being lost until they are made."""
+        """Steer, move, send and report; steering and moves first, because packets are lost until then."""
         steers = [action for action in actions if isinstance(action, Steer)]
         if steers and self._on_steer is not None:
             self._on_steer(steers)
@@ -104,7 +105,7 @@ class AgentIo:
         at_ns = now_ns()
         for action in actions:
             if isinstance(action, Send):
-                if action.port in self._sockets:  # a frame that cannot leave now is made good by the next refresh
+                if action.port in self._sockets:  # a frame that cannot be sent now is covered by the next refresh
                     self._sockets[action.port].send(action.payload, GROUP_MAC)
             else:
                 if isinstance(action, Hold):
@@ -124,7 +125,7 @@ class AgentIo:
         self.perform(self._agent.on_timer(max(now_ns(), due_ns)))
 
     def _arm(self) -> None:
-        """Have the timer fire no later than the agent's deadline; firing early is harmless."""
+        """Make the timer fire no later than the agent's deadline; firing early is harmless."""
         due_ns = self._agent.deadline_ns
         if due_ns is None or not self._sockets or (self._timer is not None and self._due_ns <= due_ns):
             return

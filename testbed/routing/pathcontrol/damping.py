@@ -1,8 +1,8 @@
-"""Damping, pure: what keeps going away is trusted again only after it has stayed for a while, each time twice as long.
+"""Damping, pure: a flapping destination is trusted again only after a hold, which doubles each time.
 
-A hold-down with exponential back-off in place of the decaying penalty of RFC 2439: the same effect, but the time that
-a destination is held is one number that can be read off. The first loss costs nothing, so a single failure and its
-repair are as fast as without damping.
+A hold-down with exponential back-off instead of the decaying penalty of RFC 2439: the same effect, but the hold time
+of a destination is one explicit number. The first loss costs nothing, so a single failure and its repair are as fast
+as without damping.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FORGET_FACTOR = 2
-"""What stayed for this many times the longest hold is as good as new."""
+"""After this many times the longest hold without a loss, the record is cleared."""
 
 _MOST_DOUBLINGS = 40
 
@@ -21,31 +21,31 @@ Key = tuple[str, str]
 @dataclass(slots=True)
 class _Record:
     losses: int = 1
-    back_ns: int | None = None  # since when it has been back; None while it is away
+    back_ns: int | None = None  # time of its return; None while it is away
 
 
 class Damper:
-    """The losses and holds of one NIC's destinations, per member port. Its size is that of what was lost lately."""
+    """Losses and holds of one NIC's destinations, per member port. Its size is bounded by recent losses."""
 
     def __init__(self, hold_ms: int, hold_max_ms: int) -> None:
-        """``hold_ms`` is the hold after the second loss, 0 for no damping; it doubles up to ``hold_max_ms``."""
+        """Set the hold after the second loss, ``hold_ms``, 0 for no damping; it doubles up to ``hold_max_ms``."""
         self._hold_ns = hold_ms * 1_000_000
         self._max_ns = max(hold_ms, hold_max_ms) * 1_000_000
         self._records: dict[Key, _Record] = {}
-        self._held: dict[Key, int] = {}  # until when
+        self._held: dict[Key, int] = {}  # end of each hold
 
     @property
     def deadline_ns(self) -> int | None:
-        """When the next hold ends; None when nothing is held."""
+        """End of the next hold; None without holds."""
         return min(self._held.values(), default=None)
 
     @property
     def size(self) -> int:
-        """Destinations remembered."""
+        """Number of destinations with a record."""
         return len(self._records)
 
     def lost(self, key: Key, now_ns: int) -> None:
-        """It went away. Saying so twice changes nothing."""
+        """Record a loss. A repeated report changes nothing."""
         if not self._hold_ns:
             return
         record = self._records.get(key)
@@ -56,7 +56,7 @@ class Damper:
         self._held.pop(key, None)
 
     def back(self, key: Key, now_ns: int) -> int:
-        """It came back: for how many ns it is held (0: not at all)."""
+        """Record a return; return the length of its hold in ns (0: none)."""
         record = self._records.get(key)
         if record is None or record.back_ns is not None:
             return 0
@@ -67,23 +67,23 @@ class Damper:
         return hold_ns
 
     def holds(self, key: Key) -> bool:
-        """Whether it is back but not yet trusted."""
+        """Return True if it is back but still held."""
         return key in self._held
 
     def release(self, now_ns: int) -> list[Key]:
-        """End the holds that are due, and say which."""
+        """End the holds that are due, and return them."""
         due = [key for key, until_ns in self._held.items() if until_ns <= now_ns]
         for key in due:
             del self._held[key]
         return due
 
     def expire(self, now_ns: int) -> None:
-        """Forget what has stayed for long."""
+        """Drop records of destinations that have stayed long enough."""
         for key in [key for key, record in self._records.items() if self._is_old(record, now_ns)]:
             del self._records[key]
 
     def forget(self, key: Key) -> None:
-        """Nobody wants to know any more."""
+        """Drop the record of a destination that is no longer of interest."""
         self._records.pop(key, None)
         self._held.pop(key, None)
 

@@ -1,7 +1,7 @@
-"""What the ToRs behind a NIC's ports say of destinations, pure: whom to ask, what is believed, and how good a port is.
+"""Reachability of destinations as the ToRs behind a NIC's ports report it, pure: interest, belief, port quality.
 
-Changes when asking, or believing what was said, does. What is done about a destination that is gone is the business
-of those who follow it: ``host_agent`` gives queue pairs other source ports, ``steering`` has the LAG use another port.
+Changes when requests to ToRs, or trust in their reports, change. Reactions to a lost destination are in its followers:
+``host_agent`` gives queue pairs other source ports, ``steering`` makes the LAG use another port.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hpn.testbed.routing.pathcontrol.source_ports import digest
 from hpn.testbed.routing.pathcontrol.tor_view import Heard, Standing, TorView
 
 _ASKS_A_REFRESH = 8
-"""At most so often is a ToR asked again about everything because of missing frames."""
+"""Maximum number of full repeat requests to a ToR per refresh time, caused by missing frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,53 +31,53 @@ class HostSettings:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The active ports for one destination."""
+    """Active ports for one destination."""
 
     good: frozenset[str]
     usable: frozenset[str]  # GOOD ones included
 
     @property
     def best(self) -> frozenset[str]:
-        """The good ones, or the usable ones when none is good; empty when there is nothing to choose."""
+        """Good ports, or the usable ones if none is good; empty when there is nothing to choose."""
         return self.good or self.usable
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What came of a frame or of time passing: what to send and report, and what is to be looked at anew."""
+    """Result of a frame or of time passing: actions to send and report, and destinations to examine again."""
 
     actions: list[Action]
-    touched: tuple[str, ...] = ()  # destinations whose standing may be another
-    doubts_ended: bool = False  # then that of every destination
-    there: tuple[str, ...] = ()  # destinations that the ToR has, asked about or not
+    touched: tuple[str, ...] = ()  # destinations whose standing may have changed
+    doubts_ended: bool = False  # True: the standing of every destination may have changed
+    there: tuple[str, ...] = ()  # destinations that the ToR has, requested or not
 
 
 class Destinations:
-    """The destinations that one NIC cares for, as the ToRs behind its ports have them.
+    """Destinations of interest to one NIC, as reported by the ToRs behind its ports.
 
-    What a port's ToR has not spoken of counts as reachable, so a ToR without path control changes nothing. The
-    exception is a port that just came back to a ToR which does speak: its routes may lag behind its carrier, so for up
-    to three refresh times a destination is not there before the ToR confirms.
+    Without a report from a port's ToR a destination counts as reachable, so a ToR without path control changes nothing.
+    The exception is a port that just came back to a ToR with path control. Its routes may lag behind its carrier, so
+    for up to three refresh times a destination counts as lost until the ToR confirms it.
     """
 
     def __init__(
         self, nic: str, ports: Sequence[str], settings: HostSettings, seed: int = 0, also: Sequence[str] = ()
     ) -> None:
-        """``ports`` are the member ports in LAG order; ``also``: what is asked besides, in every round."""
+        """Start without interest; ``ports`` are the member ports in LAG order, ``also`` extra requests per round."""
         self.active: tuple[str, ...] = ()
         self._ports = tuple(ports)
         self._refresh_ms = settings.refresh_ms
         self._refresh_ns = settings.refresh_ms * 1_000_000
         self._views = {port: TorView(LIFETIME_REFRESHES * self._refresh_ns) for port in ports}
         self._damper = Damper(settings.hold_ms, settings.hold_max_ms)
-        self._wanted: dict[str, int] = {}  # how many care
+        self._wanted: dict[str, int] = {}  # number of interested parties
         self._also = tuple(also)
         self._phase = digest(seed, nic, "phase")
         self._next_refresh_ns: int | None = None
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` wants to be called; None for never."""
+        """Next time for ``on_timer``; None for never."""
         if self._next_refresh_ns is None:
             return None
         views = [self._views[port] for port in self.active]
@@ -88,24 +88,24 @@ class Destinations:
 
     @property
     def size(self) -> int:
-        """Words and records of losses in memory."""
+        """Number of reports and loss records in memory."""
         return sum(view.size for view in self._views.values()) + self._damper.size
 
     def standing(self, port: str, ip: str, now_ns: int) -> Standing:
-        """How good a member port is for a destination, with damping."""
+        """Return how good a member port is for a destination, with damping."""
         found = self._views[port].standing(ip, now_ns)
         return Standing.USABLE if found is Standing.GOOD and self._damper.holds((port, ip)) else found
 
     def choice(self, ip: str, now_ns: int) -> Choice:
-        """The active ports that are good, and usable, for a destination."""
+        """Return the active ports that are good, and usable, for a destination."""
         standings = {port: self.standing(port, ip, now_ns) for port in self.active}
         good = frozenset(port for port, found in standings.items() if found is Standing.GOOD)
         return Choice(good, frozenset(port for port, found in standings.items() if found is not Standing.BAD))
 
     def care_for(self, ips: Iterable[str], now_ns: int) -> list[Send]:
-        """Ask every ToR about these from now on; nothing is sent for those that it is asked about already.
+        """Request reports about these from every ToR from now on; nothing is sent for those requested already.
 
-        Who cares for a destination says so once, and gives it up once.
+        Each interested party calls this once per destination, and ``give_up`` once.
         """
         fresh = []
         for ip in ips:
@@ -117,12 +117,12 @@ class Destinations:
         return self._ask(self.active, fresh)
 
     def begin(self, now_ns: int) -> None:
-        """Have a first round of asking before a refresh time is over, unless rounds are under way."""
+        """Schedule a first round of requests within a refresh time, unless rounds are running."""
         if self._next_refresh_ns is None:
             self._next_refresh_ns = now_ns + self._phase_ns()
 
     def give_up(self, ip: str) -> None:
-        """One less cares for it. The ToRs forget what nobody cares for by themselves; rounds end with the last."""
+        """Remove one interested party. The ToRs' interest expires by itself; rounds end with the last party."""
         self._wanted[ip] -= 1
         if self._wanted[ip]:
             return
@@ -134,7 +134,7 @@ class Destinations:
             self._next_refresh_ns = None
 
     def set_active(self, ports: Iterable[str], now_ns: int) -> list[Send]:
-        """The LAG's collecting and distributing ports changed: ask the new ones."""
+        """Handle a change of the LAG's collecting and distributing ports: send requests to the new ones."""
         chosen = set(ports)
         came = [port for port in self._ports if port in chosen and port not in self.active]
         self.active = tuple(port for port in self._ports if port in chosen)
@@ -143,7 +143,7 @@ class Destinations:
         return [send for port in came for send in self._ask_all(port, now_ns)]
 
     def on_frame(self, port: str, payload: bytes, now_ns: int) -> Update | None:
-        """What the ToR behind ``port`` says; None for anything but a REACH of its present agent."""
+        """Handle a frame from the ToR behind ``port``; None for anything but a REACH of its current agent."""
         message = decode(payload)
         if not isinstance(message, Reach) or port not in self.active:
             return None
@@ -160,7 +160,7 @@ class Destinations:
         return Update([*self._asks_due(now_ns), *news], tuple(heard.changed), there=there)
 
     def on_timer(self, now_ns: int) -> Update:
-        """Refresh the interest; let doubts and holds end."""
+        """Refresh the interest; end doubts and holds that are due."""
         ended = False
         for view in self._views.values():
             if 0 < view.doubt_until_ns <= now_ns:
@@ -175,7 +175,7 @@ class Destinations:
         return Update([*asks], tuple(touched), ended)
 
     def _ask_again_at(self, view: TorView, now_ns: int, *, restarted: bool) -> int:
-        """At once, but not too often; a ToR that has just started is not asked by all of its hosts in chorus."""
+        """Return the time of a repeat request: at once, but rate-limited, and with jitter after a ToR's restart."""
         gap_ns = self._refresh_ns // _ASKS_A_REFRESH
         soon_ns = now_ns + (self._phase_ns() % gap_ns if restarted else 0)
         return soon_ns if view.asked_ns is None else max(soon_ns, view.asked_ns + gap_ns)
@@ -194,7 +194,7 @@ class Destinations:
         return [Send(port, frame) for port in ports for frame in frames]
 
     def _note(self, port: str, heard: Heard, now_ns: int) -> list[Action]:
-        """Report what is news."""
+        """Return reports of the changes."""
         news: list[Action] = []
         for ip, reachable in heard.changed.items():
             news.append(Reachability(ip, port, reachable))
@@ -205,39 +205,39 @@ class Destinations:
         return news
 
     def _phase_ns(self) -> int:
-        """First refresh: half to a whole refresh time away, so that the NICs of a lab do not speak in chorus."""
+        """Return the delay of the first refresh: half to a whole refresh time, so that the NICs of a lab are spread."""
         return self._refresh_ns // 2 + self._phase % (self._refresh_ns // 2)
 
 
 class Follower(ABC):
-    """The agent of one NIC that does something about what its ``destinations`` hear."""
+    """Agent of one NIC that reacts to changes of its ``destinations``."""
 
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` wants to be called; None for never."""
+        """Next time for ``on_timer``; None for never."""
         return self._destinations.deadline_ns
 
     def set_active(self, ports: Iterable[str], now_ns: int) -> list[Action]:
-        """The LAG's collecting and distributing ports changed: ask the new ones, look at everything anew."""
+        """Handle a change of the LAG's collecting and distributing ports: send requests, and examine all again."""
         return [*self._destinations.set_active(ports, now_ns), *self.look_at_all(now_ns)]
 
     def on_frame(self, port: str, payload: bytes, now_ns: int) -> list[Action]:
-        """A frame from the ToR behind ``port``. Anything but a REACH of its present agent is ignored."""
+        """Handle a frame from the ToR behind ``port``. Anything but a REACH of its current agent is ignored."""
         heard = self._destinations.on_frame(port, payload, now_ns)
         return [] if heard is None else [*heard.actions, *self.follow(heard, now_ns)]
 
     def on_timer(self, now_ns: int) -> list[Action]:
-        """Refresh the interest; let doubts and holds end; go on with what is left to do."""
+        """Refresh the interest, end doubts and holds that are due, and continue pending work."""
         update = self._destinations.on_timer(now_ns)
         return [*update.actions, *self.follow(update, now_ns)]
 
     @abstractmethod
     def look_at_all(self, now_ns: int) -> list[Action]:
-        """What is to be done now that any port may be another."""
+        """Return the actions for a change of all ports."""
 
     @abstractmethod
     def follow(self, update: Update, now_ns: int) -> list[Action]:
-        """What is to be done about an update, beside its own actions."""
+        """Return the actions for an update, besides its own."""

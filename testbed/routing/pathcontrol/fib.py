@@ -1,4 +1,4 @@
-"""What a ToR's kernel can reach by host routes, from its netlink events. Pure; changes with the kernel's ways."""
+"""Destinations that a ToR's kernel can reach by host routes, from netlink events. Pure; follows kernel behaviour."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, RouteEvent
 
 
 class Fib:
-    """The main table's /32s and the interfaces without carrier. Subnet routes never count: they attract and drop."""
+    """Main table's /32s and the interfaces without carrier. Subnet routes never count: they only attract and drop."""
 
     def __init__(self) -> None:
         self._routes: dict[str, dict[int, Sequence[int]]] = {}  # /32 to metric to out interfaces
         self._down: set[int] = set()
 
     def on_route(self, event: RouteEvent) -> str | None:
-        """The address whose host route this is about; None for every other route."""
+        """Process a route; return the address if it is a host route, None for every other route."""
         ip, _, length = event.prefix.partition("/")
         if length != "32" or event.table != RT_TABLE_MAIN:
             return None
@@ -30,7 +30,7 @@ class Fib:
         return ip
 
     def on_link(self, event: LinkEvent) -> bool:
-        """Whether the interface has carrier."""
+        """Process a link; return True if the interface has carrier."""
         if event.up and event.carrier and not event.gone:
             self._down.discard(event.ifindex)
             return True
@@ -40,15 +40,15 @@ class Fib:
         return False
 
     def reachable(self, ip: str) -> bool:
-        """Whether it has a unicast /32 through an interface with carrier."""
+        """Return True if the address has a unicast /32 through an interface with carrier."""
         return any(not self._down.issuperset(oifs) for oifs in self._routes.get(ip, {}).values())
 
     def there(self, but: Container[str]) -> Iterator[str]:
-        """Every address that is reachable, but for these."""
+        """Yield every reachable address except these."""
         return (ip for ip in self._routes if ip not in but and self.reachable(ip))
 
     def _drop_flushed(self) -> None:
-        """The kernel removes a downed interface's routes without a word about them."""
+        """Drop the routes of downed interfaces, which the kernel removes without notification."""
         for ip, entries in list(self._routes.items()):
             for metric in [metric for metric, oifs in entries.items() if self._down.issuperset(oifs)]:
                 del entries[metric]

@@ -1,7 +1,7 @@
 """The host's half of path control, pure: one agent per NIC moves queue pairs off a plane that lost their destination.
 
-The one thing a host can choose is the UDP source port; the LAG's hash makes a member port of it, and in HPN a member
-port is a plane. So a move is a new source port that the LAG carries through a port where the destination is reachable.
+A host can only choose the UDP source port. The LAG's hash maps it to a member port, which in HPN is a plane. So a move
+is a new source port that the LAG sends through a port where the destination is reachable.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from hpn.testbed.routing.pathcontrol.source_ports import SEARCH_LIMIT, SourcePor
 from hpn.testbed.routing.pathcontrol.tor_view import Standing
 
 PortFor = Callable[[int, str, int, Sequence[str]], str]
-"""The LAG's choice: (source port, destination IP, destination port, active member ports, never none) to member port."""
+"""The LAG's choice: (source port, destination IP, destination port, active member ports, not empty) to member port."""
 
 MOVE_BATCH = 128
-"""Connections looked at in one go; the others follow after ``BATCH_GAP_NS``, so that others get their turn."""
+"""Number of connections processed at once; the rest follow after ``BATCH_GAP_NS``, to yield to other work."""
 
 BATCH_GAP_NS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A queue pair's sending direction. ``home_sport`` is the source port it has while nothing is wrong."""
+    """A queue pair's sending direction. ``home_sport`` is its source port in normal operation."""
 
     id: int
     dst_ip: str
@@ -35,10 +35,10 @@ class Connection:
 
 
 class HostAgent(Follower):
-    """One NIC. What a port's ToR has not spoken of counts as reachable, so a ToR without path control changes nothing.
+    """Agent of one NIC. Destinations without a ToR's report count as reachable: no path control, no change.
 
-    The exception is a port that just came back to a ToR which does speak: its routes may lag behind its carrier, so
-    for up to three refresh times nothing moves home through it before the ToR confirms.
+    The exception is a port that just came back to a ToR with path control. Its routes may lag behind its carrier, so
+    for up to three refresh times nothing reverts to it until the ToR confirms.
     """
 
     def __init__(
@@ -50,40 +50,40 @@ class HostAgent(Follower):
         seed: int = 0,
         destinations: Destinations | None = None,
     ) -> None:
-        """``ports`` are the member ports in LAG order; ``seed`` makes the search for source ports reproducible.
+        """Start without connections; ``ports`` are the member ports in LAG order, ``seed`` makes searches reproducible.
 
-        ``destinations``: those that another way of the same NIC asks about too; left out, its own.
+        ``destinations``: shared with another agent of the same NIC; by default its own.
         """
         super().__init__(destinations or Destinations(nic, ports, settings, seed))
         self._port_for = port_for
         self._connections: dict[int, Connection] = {}
         self._users: dict[str, dict[int, None]] = {}  # destination to its connections
         self._sports = SourcePorts(nic, seed)
-        self._unplaced: dict[int, None] = {}  # connections to look at, in order
-        self._stuck: set[int] = set()  # connections that no source port was found for, and that was told
+        self._unplaced: dict[int, None] = {}  # connections to examine, in order
+        self._stuck: set[int] = set()  # connections reported as having no source port
         self._place_ns = 0
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` wants to be called; None for never."""
+        """Next time for ``on_timer``; None for never."""
         due_ns = self._destinations.deadline_ns
         return min(due_ns, self._place_ns) if due_ns is not None and self._unplaced else due_ns
 
     @property
     def state_size(self) -> int:
-        """Words, records of losses and connections in memory."""
+        """Number of reports, loss records and connections in memory."""
         return self._destinations.size + len(self._connections)
 
     def sport_of(self, connection: int) -> int:
-        """Current source port of a connection."""
+        """Return the current source port of a connection."""
         return self._sports[connection]
 
     def standing(self, port: str, dst_ip: str, now_ns: int) -> Standing:
-        """How good a member port is for a destination, with damping."""
+        """Return how good a member port is for a destination, with damping."""
         return self._destinations.standing(port, dst_ip, now_ns)
 
     def add(self, connections: Iterable[Connection], now_ns: int) -> list[Action]:
-        """New connections, at their home source ports."""
+        """Add connections, at their home source ports."""
         fresh = []
         for connection in connections:
             if connection.dst_ip not in self._users:
@@ -95,7 +95,7 @@ class HostAgent(Follower):
         return [*self._destinations.care_for(fresh, now_ns), *self._place(now_ns)]
 
     def remove(self, connections: Iterable[int]) -> None:
-        """Connections that are done; the ToRs forget their destinations by themselves."""
+        """Remove finished connections; the ToRs' interest in their destinations expires by itself."""
         for done in [self._connections.pop(number) for number in connections if number in self._connections]:
             self._sports.remove(done.id)
             self._unplaced.pop(done.id, None)
@@ -107,7 +107,7 @@ class HostAgent(Follower):
                 self._destinations.give_up(done.dst_ip)
 
     def look_at_all(self, now_ns: int) -> list[Action]:
-        """Place every connection anew."""
+        """Place every connection again."""
         self._unplaced.update(dict.fromkeys(self._connections))
         return self._place(now_ns)
 
@@ -120,7 +120,7 @@ class HostAgent(Follower):
         return self._place(now_ns)
 
     def _place(self, now_ns: int) -> list[Action]:
-        """Look at no more than a batch of the unplaced connections."""
+        """Place at most a batch of the unplaced connections."""
         if not self._destinations.active:
             self._unplaced.clear()
         found: list[Action] = []
@@ -144,7 +144,7 @@ class HostAgent(Follower):
         return found
 
     def _tell_stuck(self, connection: Connection, sport: int) -> list[Action]:
-        """Say so once, until it is placed."""
+        """Report it once, until it is placed."""
         if connection.id in self._stuck:
             return []
         self._stuck.add(connection.id)
@@ -152,9 +152,9 @@ class HostAgent(Follower):
         return [Stuck(connection.id, connection.dst_ip, sport, port, SEARCH_LIMIT)]
 
     def _choose(self, connection: Connection, now: int, choice: Choice) -> int | None:
-        """Home if that is good, else the present one if usable, else the first free good one, else a usable one.
+        """Return the home port if good, else the current one if usable, else a good free one, else any usable one.
 
-        None where some port is usable, and no source port was found for any.
+        None if some member port is usable, but no source port leads there.
         """
         home = connection.home_sport
         if self._map(connection, home) in choice.good:

@@ -1,4 +1,4 @@
-"""The path control frames as bytes: a pure codec that answers None to anything it does not understand.
+"""The path control frames as bytes: a pure codec that returns None for anything it does not understand.
 
 Payload of an Ethernet frame, big-endian: subtype 'HP' (2 bytes), version (1), kind (1), count (2), refresh_ms (2),
 number (8), then ``count`` entries: INTEREST an IPv4 address (4), REACH an IPv4 address and 0 or 1 (5). Subtype and
@@ -20,16 +20,16 @@ GROUP_MAC = "01:80:c2:00:00:0e"
 
 VERSION = 2
 LIFETIME_REFRESHES = 3
-"""What was not refreshed for this many refresh times has expired, on both sides."""
+"""Number of refresh times after which unrefreshed information expires, on both sides."""
 
 EPOCH_BITS = 32
-"""The upper bits of a number count the starts of the ToR's agent, the lower ones its frames to one port."""
+"""Width of a number's lower part, which counts frames to one port; the upper part counts the agent's starts."""
 
 EVERYTHING = "0.0.0.0"
-"""In an INTEREST: tell me also of every destination you can reach and I did not ask about. No host has this address."""
+"""INTEREST entry that requests all reachable destinations beyond those listed. No host has this address."""
 
 MAX_PAYLOAD = 1500
-"""Bytes; fits the smallest Ethernet MTU. A longer frame is not ours."""
+"""Bytes; fits the smallest Ethernet MTU. Longer frames are not path control."""
 
 _SUBTYPE = 0x4850
 _INTEREST, _REACH = 1, 2
@@ -41,7 +41,7 @@ MAX_ENTRIES = (MAX_PAYLOAD - _HEADER.size) // _STATE.size
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """Host to ToR: tell me about these destinations, for 3 x ``refresh_ms`` from now."""
+    """Host to ToR: request for reports about these destinations, for 3 x ``refresh_ms`` from now."""
 
     refresh_ms: int
     destinations: tuple[str, ...]
@@ -49,10 +49,10 @@ class Interest:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """ToR to host: (destination, reachable) as my FIB had it when I sent frame ``number`` to this port.
+    """ToR to host: (destination, reachable) in the FIB when frame ``number`` was sent to this port.
 
-    Numbers to one port grow by one with every frame, and by 2^32 or more when the agent starts. No states at all:
-    the agent has just started and knows of no interest.
+    Numbers to one port increase by one with every frame, and by 2^32 or more when the agent starts. Empty states:
+    the agent has just started and has no interest recorded.
     """
 
     number: int
@@ -60,12 +60,12 @@ class Reach:
 
     @property
     def epoch(self) -> int:
-        """The start of the agent that sent it."""
+        """Start count of the sending agent."""
         return self.number >> EPOCH_BITS
 
 
 def encode_interest(refresh_ms: int, destinations: Sequence[str]) -> list[bytes]:
-    """As many INTEREST payloads as it takes; none for no destination."""
+    """Return as many INTEREST payloads as needed; none without destinations."""
     return [
         _HEADER.pack(_SUBTYPE, VERSION, _INTEREST, len(part), refresh_ms, 0) + b"".join(map(inet_aton, part))
         for part in (destinations[at : at + MAX_ENTRIES] for at in range(0, len(destinations), MAX_ENTRIES))
@@ -73,13 +73,13 @@ def encode_interest(refresh_ms: int, destinations: Sequence[str]) -> list[bytes]
 
 
 def encode_reach(number: int, states: Sequence[tuple[str, bool]]) -> list[bytes]:
-    """As many REACH payloads as it takes, numbered from ``number`` on; none for no state."""
+    """Return as many REACH payloads as needed, numbered from ``number`` on; none without states."""
     parts = (states[at : at + MAX_ENTRIES] for at in range(0, len(states), MAX_ENTRIES))
     return [_reach(number + at, part) for at, part in enumerate(parts)]
 
 
 def encode_hello(number: int) -> bytes:
-    """The REACH without states."""
+    """Return the REACH without states."""
     return _reach(number, ())
 
 
@@ -89,7 +89,7 @@ def _reach(number: int, states: Sequence[tuple[str, bool]]) -> bytes:
 
 
 def decode(payload: bytes) -> Interest | Reach | None:
-    """The message, or None when it is not exactly one of this version; bytes after the last entry are padding."""
+    """Decode a message, or None if it is not exactly one of this version; bytes after the last entry are padding."""
     if not _HEADER.size <= len(payload) <= MAX_PAYLOAD:
         return None
     subtype, version, kind, count, refresh_ms, number = _HEADER.unpack_from(payload)

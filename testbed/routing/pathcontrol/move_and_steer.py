@@ -1,4 +1,4 @@
-"""Both ways of path control at one NIC, pure: queue pairs get other source ports, the LAG steers all the rest."""
+"""Both reactions of path control at one NIC, pure: queue pairs get other source ports, the LAG steers the rest."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hpn.testbed.routing.pathcontrol.steering import SteeringAgent
 
 
 class MoveAndSteer(Follower):
-    """One NIC: both agents on the same ``destinations``, so that every ToR is asked once.
+    """One NIC: both agents on the same ``destinations``, so that every ToR gets one request.
 
-    Steering comes first, in one stroke for all that is sent to a lost destination. A queue pair that has moved is not
+    Steering comes first, in one step for all traffic to a lost destination. A queue pair that has moved is not
     steered: its LAG port is a good one.
     """
 
@@ -24,19 +24,19 @@ class MoveAndSteer(Follower):
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` wants to be called; None for never."""
+        """Next time for ``on_timer``; None for never."""
         return self._mover.deadline_ns
 
     def add(self, connections: Iterable[Connection], now_ns: int) -> list[Action]:
-        """New queue pairs."""
+        """Add queue pairs."""
         return self._mover.add(connections, now_ns)
 
     def remove(self, connections: Iterable[int]) -> None:
-        """Queue pairs that are done."""
+        """Remove finished queue pairs."""
         self._mover.remove(connections)
 
     def look_at_all(self, now_ns: int) -> list[Action]:
-        """Look at every destination, and place every connection anew."""
+        """Examine every destination, and place every connection again."""
         return [*self._steerer.look_at_all(now_ns), *self._mover.look_at_all(now_ns)]
 
     def follow(self, update: Update, now_ns: int) -> list[Action]:

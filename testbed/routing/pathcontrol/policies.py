@@ -1,6 +1,6 @@
-"""What a host does when a plane or a path to a destination is gone: the words of ``path_control.policy``. Pure.
+"""Policies for a lost plane or path to a destination: the values of ``path_control.policy``. Pure.
 
-A new way is an agent and one entry. Agents decide; ``agent_io`` and ``testbed.lab.host_nic`` carry out.
+A new policy is an agent and one entry. Agents decide; ``agent_io`` and ``testbed.lab.host_nic`` execute.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from hpn.testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
 
 
 class HostPolicy(Protocol):
-    """The agent of one NIC: it is told what happens, and says what is to be done."""
+    """Agent of one NIC: it receives events, and returns actions."""
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` wants to be called; None for never."""
+        """Next time for ``on_timer``; None for never."""
 
     def add(self, connections: Iterable[Connection], now_ns: int) -> Sequence[Action]:
-        """New queue pairs."""
+        """Add queue pairs."""
 
     def remove(self, connections: Iterable[int]) -> None:
-        """Queue pairs that are done."""
+        """Remove finished queue pairs."""
 
     def set_active(self, ports: Iterable[str], now_ns: int) -> Sequence[Action]:
-        """The LAG's collecting and distributing ports changed."""
+        """Handle a change of the LAG's collecting and distributing ports."""
 
     def on_frame(self, port: str, payload: bytes, now_ns: int) -> Sequence[Action]:
-        """The ToR behind ``port`` sent a frame of path control."""
+        """Handle a path control frame from the ToR behind ``port``."""
 
     def on_timer(self, now_ns: int) -> Sequence[Action]:
-        """The deadline has passed."""
+        """Handle an expired deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostPlace:
-    """What an agent knows of its NIC."""
+    """An agent's view of its NIC."""
 
     nic: str
     ports: tuple[str, ...]  # member ports of its LAG
@@ -54,9 +54,9 @@ class HostPlace:
 
 @dataclass(frozen=True, slots=True)
 class PathPolicy:
-    """One way. ``agent`` makes that of a NIC; without one, hosts do nothing and ToRs tell them nothing.
+    """One policy. ``agent`` creates a NIC's agent; without one, hosts do nothing and ToRs report nothing.
 
-    ``steers``: its agents ask for ``Steer``, so that LAGs have to be able to do it.
+    ``steers``: its agents request ``Steer``, which LAGs must support.
     """
 
     name: str  # in a topology file

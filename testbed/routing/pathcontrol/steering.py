@@ -1,8 +1,8 @@
-"""The LAG steers by destination, pure: what a port cannot deliver leaves by another, whoever sent it.
+"""LAG steering by destination, pure: packets to a destination that a port lost leave by another port.
 
-Nobody tells the agent of flows. It asks the ToRs which destinations there are, asks each about all of them, and where
-one port is worse for a destination than another it has everything for that destination leave by the better one:
-TCP, plain UDP and Soft-RoCE as well as queue pairs.
+The agent knows no flows. It requests the list of destinations from the ToRs, and reports on all of them from each. If
+one port is worse for a destination than another, all its traffic leaves by the better one: TCP, plain UDP and Soft-RoCE
+as well as queue pairs.
 """
 
 from __future__ import annotations
@@ -15,53 +15,53 @@ from hpn.testbed.routing.pathcontrol.destinations import Destinations, Follower,
 from hpn.testbed.routing.pathcontrol.message import EVERYTHING
 
 ALSO = (EVERYTHING,)
-"""What ``Destinations`` have to ask besides, so that the ToRs tell what there is."""
+"""Extra requests for ``Destinations``, so that the ToRs report all that exist."""
 
 MAX_NAMES = 4096
-"""Destinations of one NIC: as many as a ToR lets one port ask about. More are not steered."""
+"""Maximum of destinations of one NIC, equal to a ToR's limit per port. Further ones are not steered."""
 
 FORGET_NS = 60_000_000_000
-"""A destination that no port has reached for so long is forgotten; a ToR that has it tells of it again."""
+"""A destination unreachable by all ports for this time is forgotten; a ToR that has it reports it again."""
 
 _LOOKS_A_FORGET = 4
 
 
 class SteeringAgent(Follower):
-    """One NIC. A destination is steered off a port only to a port that is better, so no packet goes in a circle."""
+    """Agent of one NIC. It steers a destination only to a better port, so no packet goes in a circle."""
 
     def __init__(self, ip: str, ports: Sequence[str], destinations: Destinations) -> None:
-        """``ip`` is the NIC's own; ``destinations`` ask about ``ALSO``."""
+        """Start without destinations; ``ip`` is the NIC's own, ``destinations`` must request ``ALSO``."""
         self._ip = ip
         self._ports = tuple(ports)
         super().__init__(destinations)
-        self._had_ns: dict[str, int] = {}  # destination: when a port could last reach it
+        self._had_ns: dict[str, int] = {}  # destination: time at which a port could last reach it
         self._steered: dict[str, Mapping[str, str]] = {}  # destination: from port to port
         self._forget_ns = 0
 
     @property
     def state_size(self) -> int:
-        """Words, records of losses, and destinations in memory."""
+        """Number of reports, loss records and destinations in memory."""
         return self._destinations.size + len(self._had_ns)
 
     @property
     def steered(self) -> Mapping[str, Mapping[str, str]]:
-        """Destination to what is steered: from which port to which."""
+        """Steering by destination: from which port to which."""
         return self._steered
 
     def add(self, connections: Iterable[object], now_ns: int) -> list[Action]:
-        """Queue pairs are traffic as any other."""
+        """Return no actions: queue pairs are treated as any other traffic."""
         return []
 
     def remove(self, connections: Iterable[int]) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def look_at_all(self, now_ns: int) -> list[Action]:
-        """Look at every destination anew."""
+        """Examine every destination again."""
         self._destinations.begin(now_ns)
         return [*self._look(self._had_ns, now_ns)]
 
     def follow(self, update: Update, now_ns: int) -> list[Action]:
-        """Learn the destinations that an update names, and look at those that it concerns."""
+        """Add the destinations of an update, and examine those that it concerns."""
         new = [ip for ip in update.there if ip not in self._had_ns and ip != self._ip]
         new = new[: max(0, MAX_NAMES - len(self._had_ns))]
         asks: list[Send] = self._destinations.care_for(new, now_ns)
@@ -82,7 +82,7 @@ class SteeringAgent(Follower):
         return changes
 
     def _wanted(self, ip: str, now_ns: int) -> Mapping[str, str]:
-        """From each active port that is worse than another to one of the best ones, by the address when several are."""
+        """Return for each active port outside the best ones one of those, selected by address if there are several."""
         best = self._destinations.choice(ip, now_ns).best
         active = self._destinations.active
         if not best or len(best) == len(active):
@@ -92,7 +92,7 @@ class SteeringAgent(Follower):
         return {port: target for port in active if port not in best}
 
     def _forget(self, now_ns: int) -> None:
-        """Now and then note what can be reached, and give up what could not be for long; nothing of it is steered."""
+        """Periodically record reachable destinations, and drop those long unreachable; none of them is steered."""
         if now_ns < self._forget_ns:
             return
         self._forget_ns = now_ns + FORGET_NS // _LOOKS_A_FORGET

@@ -1,9 +1,9 @@
-"""The ToR's half of path control, pure: who asked about what, what the FIB says, who must be told.
+"""The ToR's half of path control, pure: the hosts' interests, the FIB's state, and the pending notices.
 
 A destination is reachable here when the FIB has its /32 through an interface with carrier. The subnet route does not
-count: it attracts and drops. The agent knows only what kernel events tell it, hence what BGP and ARP brought about.
-What is still to be told is no queue of messages but the set of destinations whose state differs from what a port was
-told last, so it never exceeds the interests, and a change that is undone while it waits is never told.
+count: it attracts and drops. The agent knows only kernel events, hence only results of BGP and ARP. Pending notices are
+no queue of messages but the set of destinations whose state differs from the last notice to a port. So it never exceeds
+the interests, and a change that is undone while it waits is never sent.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from hpn.testbed.routing.pathcontrol.message import (
 )
 
 MAX_INTERESTS = 4096
-"""Destinations one port may ask about; what exceeds it is ignored."""
+"""Maximum of destinations one port may be interested in; more are ignored."""
 
 ASKS_DEPTH, ASKS_PER_S = 64, 320
-"""INTEREST frames that a port is answered at once, and per second: 4,096 destinations every 50 ms. More are ignored."""
+"""INTEREST frames per port answered in a burst, and per second: 4,096 destinations every 50 ms. More are ignored."""
 
 BURST_FRAMES, BURST_NS = 64, 1_000_000
-"""Notices to all ports together leave at most so many in a while; the rest follow."""
+"""Limit on notices to all ports together: frames per interval; the rest follow."""
 
 
 @dataclass(slots=True)
 class _Port:
-    """One access port: what the host behind it wants to know and what it was told."""
+    """One access port: the interests of the host behind it, and the states sent to it."""
 
     number: int  # of the last frame to it
     wanted: dict[str, int] = field(default_factory=dict)  # address to expiry
     told: dict[str, bool] = field(default_factory=dict)  # the same addresses
-    news: dict[str, bool] = field(default_factory=dict)  # what is to be told
-    quiet_until_ns: int = 0  # news are gathered until then
+    news: dict[str, bool] = field(default_factory=dict)  # pending notices
+    quiet_until_ns: int = 0  # changes are gathered until then
     asks: float = ASKS_DEPTH
     asks_ns: int = 0
 
     def may_ask(self, now_ns: int) -> bool:
-        """Take one from the bucket of INTEREST frames."""
+        """Take one token from the bucket of INTEREST frames; False if it is empty."""
         refill = max(0, now_ns - self.asks_ns) * ASKS_PER_S / 1e9
         self.asks, self.asks_ns = min(ASKS_DEPTH, self.asks + refill), now_ns
         if self.asks < 1:
@@ -57,33 +57,33 @@ class _Port:
         return True
 
     def reach(self, states: Sequence[tuple[str, bool]]) -> list[bytes]:
-        """REACH frames, numbered."""
+        """Return numbered REACH frames."""
         frames = encode_reach(self.number + 1, states)
         self.number += len(frames)
         return frames
 
 
 class TorAgent:
-    """One ToR. ``ports`` are its access ports, name to interface index.
+    """Agent of one ToR. ``ports`` are its access ports, name to interface index.
 
     ``epoch`` (32 bits) must be larger than that of any earlier agent of this ToR: hosts believe the highest number.
     """
 
     def __init__(self, ports: Mapping[str, int], epoch: int, gather_ms: int = 2) -> None:
-        """Further changes are gathered for ``gather_ms`` after a port was told of one."""
+        """Start without interests; after a notice to a port, further changes are gathered for ``gather_ms``."""
         self._name_by_ifindex = {ifindex: name for name, ifindex in ports.items()}
         self._ports = {name: _Port(epoch << EPOCH_BITS) for name in ports}
         self._gather_ns = gather_ms * 1_000_000
         self._fib = Fib()
-        self._askers: dict[str, dict[str, None]] = {}  # address to the ports that want to know
-        self._waiting: dict[str, None] = {}  # ports with news, in the order in which they got them
+        self._askers: dict[str, dict[str, None]] = {}  # address to the interested ports
+        self._waiting: dict[str, None] = {}  # ports with pending notices, in order of arrival
         self._burst_until_ns = 0
         self._burst_left = 0
         self._sweep_ns: int | None = None
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``on_timer`` wants to be called; None for never."""
+        """Next time for ``on_timer``; None for never."""
         if not self._waiting:
             return self._sweep_ns
         quiet_ns = min(self._ports[name].quiet_until_ns for name in self._waiting)
@@ -92,15 +92,15 @@ class TorAgent:
 
     @property
     def state_size(self) -> int:
-        """Interests in memory."""
+        """Number of interests in memory."""
         return sum(len(port.wanted) for port in self._ports.values())
 
     def told(self, port: str, ip: str) -> bool | None:
-        """What the host behind a port was last told; None when it does not ask."""
+        """Return the last state sent to the host behind a port; None without its interest."""
         return self._ports[port].told.get(ip)
 
     def hello(self) -> list[Send]:
-        """The first frame of an agent to every port: hosts ask it anew at once."""
+        """Return an agent's first frame to every port, to which hosts reply with their interests at once."""
         for port in self._ports.values():
             port.number += 1
         return [Send(name, encode_hello(port.number)) for name, port in self._ports.items()]
@@ -116,7 +116,7 @@ class TorAgent:
         return self._tell(now_ns)
 
     def on_events(self, events: Sequence[LinkEvent | NeighbourEvent | RouteEvent], now_ns: int) -> list[Send]:
-        """What the ToR's monitor read at one go, judged by its outcome."""
+        """Handle messages of one read of the ToR's monitor; only their net effect counts."""
         touched: dict[str, None] = {}
         for event in events:
             if isinstance(event, RouteEvent):
@@ -130,7 +130,7 @@ class TorAgent:
         return self._tell(now_ns)
 
     def on_frame(self, port: str, payload: bytes, now_ns: int) -> list[Send]:
-        """A frame from the host behind ``port``: an INTEREST is answered at once, all else is ignored."""
+        """Handle a frame from the host behind ``port``: an INTEREST is answered at once, all else is ignored."""
         message = decode(payload)
         asking = self._ports.get(port)
         if not isinstance(message, Interest) or asking is None or not asking.may_ask(now_ns):
@@ -154,28 +154,28 @@ class TorAgent:
         if EVERYTHING in message.destinations:
             answer += self._not_asked_about(asking)
         frames = asking.reach(answer)
-        asking.asks = max(0.0, asking.asks + 1 - max(1, len(frames)))  # a long answer counts as so many
+        asking.asks = max(0.0, asking.asks + 1 - max(1, len(frames)))  # a long answer counts by its number of frames
         return [Send(port, frame) for frame in frames]
 
     def _not_asked_about(self, asking: _Port) -> list[tuple[str, bool]]:
-        """What there is besides. It is only named: who wants to know when it goes asks about it."""
+        """Return the other reachable destinations. They are only listed; later changes require an interest."""
         room = max(0, MAX_INTERESTS - len(asking.wanted))
         return [(ip, True) for ip in islice(self._fib.there(but=asking.wanted), room)]
 
     def on_timer(self, now_ns: int) -> list[Send]:
-        """Forget the interests that were not refreshed; tell what was gathered."""
+        """Drop interests that were not refreshed; send gathered notices."""
         if self._sweep_ns is not None and self._sweep_ns <= now_ns:
             self._sweep(now_ns)
         return self._tell(now_ns)
 
     def _on_link(self, event: LinkEvent) -> None:
         if not self._fib.on_link(event) and event.ifindex in self._name_by_ifindex:
-            name = self._name_by_ifindex[event.ifindex]  # the host is no longer there to be told; it will ask again
+            name = self._name_by_ifindex[event.ifindex]  # the host is unreachable; it will repeat its interest
             for ip in list(self._ports[name].wanted):
                 self._drop(name, ip)
 
     def _evaluate(self, addresses: Iterable[str]) -> None:
-        """Note what is news to whom. A change that is undone before it was told never happened."""
+        """Record pending notices. A change that is undone before its notice is sent is dropped."""
         for ip in addresses:
             askers = self._askers.get(ip)
             if not askers:
@@ -190,7 +190,7 @@ class TorAgent:
                     del self._waiting[name]
 
     def _tell(self, now_ns: int) -> list[Send]:
-        """Send the news that are due, within the burst; losses first, for packets are lost until they are told."""
+        """Send the due notices, within the burst limit; losses first, because packets are lost until then."""
         if self._waiting and now_ns >= self._burst_until_ns:
             self._burst_until_ns, self._burst_left = now_ns + BURST_NS, BURST_FRAMES
         sends: list[Send] = []

@@ -1,10 +1,10 @@
 """First process of a user-mode-linux guest: mounts, kernel modules, the command, its exit code, power off.
 
-The kernel runs it as ``python -ISEB init.py`` (isolated: no project, no site). Its order is in the working folder that
-the kernel has as a process of the host. It talks to the host over two
-terminals that are files there: TTY_COMMAND carries what the command prints, TTY_CONTROL one line per message:
-``start RELEASE``, ``beat SECONDS`` (CLOCK_MONOTONIC, once a guest second), ``exit CODE`` or ``fail WHY``.
-When somebody types, the command leads a session on TTY_USER instead.
+The kernel runs it as ``python -ISEB init.py`` (isolated: no project, no site). Its order is in the working folder
+of the kernel as a process of the host. It communicates with the host over two terminals, which are files there:
+TTY_COMMAND carries the command's output, TTY_CONTROL one line per message: ``start RELEASE``,
+``beat SECONDS`` (CLOCK_MONOTONIC, once a guest second), ``exit CODE`` or ``fail WHY``.
+In interactive use, the command leads a session on TTY_USER instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TTY_COMMAND, TTY_CONTROL, TTY_USER = "/dev/tty1", "/dev/tty2", "/dev/tty3"
 _DESK = "/run/desk"
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
 _QUIET = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
-_SYSTEM = (  # what, where, kind, flags, options
+_SYSTEM = (  # source, target, type, flags, options
     ("proc", "/proc", "proc", _QUIET, ""),
     ("sysfs", "/sys", "sysfs", _QUIET, ""),
     ("devpts", "/dev/pts", "devpts", _MS_NOSUID | _MS_NOEXEC, "mode=620,ptmxmode=666"),
@@ -33,12 +33,12 @@ _SYSTEM = (  # what, where, kind, flags, options
     ("run", "/run", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755"),
 )
 _SYS_FINIT_MODULE = 313  # x86-64
-_AF_INET, _SOCK_DGRAM = 2, 2  # the module socket is not worth its import: every file read takes of the guest's time
+_AF_INET, _SOCK_DGRAM = 2, 2  # the socket module is not worth its import: every file read takes guest time
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _RB_POWER_OFF = 0x4321FEDC
 _EEXIST = 17
 _PATIENCE_S = 3.0
-"""How long what the command left behind may take to end, and once more when it is killed."""
+"""Time for remaining processes to end, and once more when they are killed."""
 _IUTF8 = 0o40000
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -54,7 +54,7 @@ class _Order(TypedDict):
 
 
 def main() -> None:
-    """Do what the order says and switch the guest off, whatever happens."""
+    """Execute the order and switch the guest off, whatever happens."""
     control = -1
     try:
         for what, where, kind, flags, options in _SYSTEM:
@@ -102,7 +102,7 @@ def _mount(what: str, where: str, kind: str, flags: int, options: str) -> None:
 
 
 def _load(path: str, options: str) -> None:
-    """Insert a kernel module; one that is there already is fine."""
+    """Insert a kernel module; one that is loaded already is fine."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if _libc.syscall(_SYS_FINIT_MODULE, fd, options.encode(), 0) != 0 and ctypes.get_errno() != _EEXIST:
@@ -113,14 +113,14 @@ def _load(path: str, options: str) -> None:
 
 
 def _loopback_up() -> None:
-    """As on every machine: what a command of its user serves on 127.0.0.1, such as metrics, is to be reached."""
+    """Bring up the loopback, so that services on 127.0.0.1, such as metrics, can be reached."""
     fd = _libc.socket(_AF_INET, _SOCK_DGRAM, 0)
     fcntl.ioctl(fd, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
     os.close(fd)
 
 
 def _terminal(path: str) -> int:
-    """A terminal that passes bytes on as they are."""
+    """Open a terminal that passes bytes on unchanged."""
     fd = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
     modes = termios.tcgetattr(fd)
     modes[1] &= ~termios.OPOST
@@ -129,15 +129,15 @@ def _terminal(path: str) -> int:
 
 
 def _user_terminal(rows: int, columns: int) -> int:
-    """The terminal somebody types at, with us as the leader of its session.
+    """Open the interactive terminal, with this process as the leader of its session.
 
-    When a session's leader ends the kernel hangs up the terminal, and what the leader said last may be lost.
+    When a session's leader ends the kernel hangs up the terminal, and its last output may be lost.
     """
     Path("/proc/sys/kernel/hostname").write_text("guest")
     fd = os.open(TTY_USER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     os.setsid()
     fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # we act on it from the background
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # this process uses it from the background
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     modes = termios.tcgetattr(fd)
     modes[0] |= _IUTF8
@@ -151,9 +151,9 @@ def _say(control: int, line: str) -> None:
 
 
 def _run(order: _Order, control: int, output: int, user: int) -> int:
-    """Run the command to its end, relay its words, collect orphans, tell the time; its exit code as a shell has it.
+    """Run the command, relay its output, reap orphans, send beats; return its exit code as a shell does.
 
-    Without ``user`` the command writes into a pipe, not into a terminal: it shall not think that somebody sits there.
+    Without ``user`` the command writes into a pipe, not a terminal, so that it does not expect a user.
     """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     signal_reader, signal_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -171,7 +171,7 @@ def _run(order: _Order, control: int, output: int, user: int) -> int:
             _write_all(output, data)
             if not data:
                 sources.remove(reader)
-        elif code is not None:  # the command is gone; who else holds its pipe is of no interest
+        elif code is not None:  # the command is gone; other holders of its pipe do not matter
             return code
         if signal_reader in ready:
             os.read(signal_reader, 1 << 10)
@@ -187,7 +187,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def _end_the_rest() -> None:
-    """End what the command left behind as a machine that is switched off does: ask first, then kill."""
+    """End remaining processes as a machine that is switched off does: SIGTERM first, then SIGKILL."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
@@ -200,7 +200,7 @@ def _end_the_rest() -> None:
 
 
 def _any_left() -> bool:
-    """Collect who has ended; whether there are others."""
+    """Reap ended processes; return True if there are others."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -210,7 +210,7 @@ def _any_left() -> bool:
 
 
 def _become(order: _Order, output: int, user: int) -> None:
-    """In the child: turn into the command; 127 when that cannot be."""
+    """Execute the command in this child process; exit with 127 if that fails."""
     try:
         if user < 0:
             os.setsid()
@@ -229,14 +229,14 @@ def _become(order: _Order, output: int, user: int) -> None:
 
 
 def _to_foreground(terminal: int) -> None:
-    """Make the calling process a process group of its own, the one that gets what is typed."""
+    """Put the calling process into a process group of its own, in the terminal's foreground."""
     os.setpgid(0, 0)
     os.tcsetpgrp(terminal, os.getpid())
     signal.signal(signal.SIGTTOU, signal.SIG_DFL)
 
 
 def _collect(child: int, code: int | None) -> int | None:
-    """Wait for every process that has ended; the exit code of ``child`` once it is among them, else ``code``."""
+    """Reap every ended process; return the exit code of ``child`` once it is among them, else ``code``."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)

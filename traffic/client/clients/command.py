@@ -41,7 +41,7 @@ class Command(Client):
     repeatable: bool = True
 
     def missing(self, site: Site) -> str | None:
-        """Whether the program is there."""
+        """Return the problem if the program is not there, else None."""
         words = self._words(site)
         program = words[0]
         if find(program) is None:
@@ -51,7 +51,7 @@ class Command(Client):
         return None
 
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """The same words for every rank; its environment says which it is."""
+        """Return the same command for every rank; its environment has the rank."""
         words = self._words(site)
         argv = (find(words[0]) or words[0], *words[1:])
         all_ranks = tuple(rank.rank for rank in ranks)

@@ -36,13 +36,13 @@ class Iperf3(Client):
     interval: Annotated[int, duration("100 ms", "60 s")] = 100 * 10**6
 
     def missing(self, site: Site) -> str | None:
-        """Whether the tool is there."""
+        """Return the problem if the tool is not installed, else None."""
         if find(_TOOL) is None:
             return "client iperf3: iperf3 is not installed; apt install iperf3"
         return None
 
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """One process a rank, which runs a server and a sender. InputError for one rank alone."""
+        """Return one process per rank, which runs a server and a sender. InputError for a single rank."""
         if len(ranks) < 2:
             raise InputError("client iperf3 needs 2 ranks or more, as each sends to the next", about=("ranks",))
         return ClientPlan(

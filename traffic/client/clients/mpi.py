@@ -22,10 +22,10 @@ _MPIEXEC = "mpiexec.hydra"
 _PROGRAM = "hpn.traffic.client.programs.mpi"
 _ENTER = Path(programs.__file__).parent / "enter.sh"
 _MOST = 256
-"""Ranks: so that their whole numbers add up in float32 without rounding."""
+"""Most ranks such that the sums of their whole numbers are exact in float32."""
 _A_RANK_MB = 96
 _COPIES = 6
-"""Of the buffer in a rank."""
+"""Copies of the buffer in a rank."""
 _WINDOW = 64
 """Messages of a window of ``bandwidth``."""
 
@@ -42,7 +42,7 @@ class Mpi(Client):
     pause: Annotated[int, duration("0 ms", "60 s")] = 0
 
     def missing(self, site: Site) -> str | None:
-        """Whether there are mpi4py and MPICH's mpiexec."""
+        """Return the problem if mpi4py or MPICH's mpiexec is missing, else None."""
         lacks = [name for name in ("mpi4py",) if importlib.util.find_spec(name) is None]
         lacks += [] if _mpiexec(site) else ["mpich"]
         if not lacks:
@@ -50,7 +50,8 @@ class Mpi(Client):
         return f"client mpi: {' and '.join(lacks)} not installed beside hpn; pip install mpi4py mpich"
 
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """One mpiexec, on the host of rank 0. InputError where ranks make no pairs, or are too many to be checked."""
+        """Return one mpiexec, on the host of rank 0. InputError for an odd number where pairs are needed, or too many
+        ranks."""
         if not 2 <= len(ranks) <= _MOST:
             raise InputError(f"client mpi runs 2 to {_MOST} ranks, not {len(ranks)}", about=("ranks",))
         if self.work != "all-reduce" and len(ranks) % 2:
@@ -66,7 +67,8 @@ class Mpi(Client):
         return ClientPlan((process,), Starts.READY, reporting=process.ranks)
 
     def _argv(self, ranks: Sequence[ClientRank], site: Site) -> tuple[str, ...]:
-        """A section for each rank, as each has its own interface; mpiexec itself is reached through rank 0's."""
+        """Return the command: a section for each rank, as interfaces differ; mpiexec itself is reached through rank
+        0's."""
         told = ("--bytes", self.size, "--rounds", self.rounds, "--pause-ns", self.pause)
         program = (site.python, "-P", "-m", _PROGRAM, self.work, *map(str, told))
         argv = [
@@ -81,5 +83,5 @@ class Mpi(Client):
 
 
 def _mpiexec(site: Site) -> str | None:
-    """MPICH's, beside hpn's Python or installed."""
+    """Return the path of MPICH's mpiexec, next to hpn's Python or installed."""
     return find(_MPIEXEC, beside=site.python)

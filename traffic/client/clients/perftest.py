@@ -30,11 +30,11 @@ class Perftest(RdmaClient):
     rounds: int = Field(default=1000, ge=5, le=1_000_000, description="of a step")
 
     def missing(self, site: Site) -> str | None:
-        """The tool, or libibverbs and its driver for Soft-RoCE."""
+        """Return what is missing: the tool, or libibverbs with its driver for Soft-RoCE; else None."""
         return missing_for(self.KEY, (self._tool, "perftest"), ("stdbuf", "coreutils"))
 
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """A process for each rank. InputError where they do not make pairs."""
+        """Return a process for each rank. InputError for an odd number of ranks."""
 
         def server(here: ClientRank) -> tuple[str, ...]:
             settings = ("-e", "-F", "-x", GID, "-s", str(self.size), "-m", str(self.path_mtu), "-n", str(self.rounds))

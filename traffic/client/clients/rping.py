@@ -23,12 +23,12 @@ class Rping(RdmaClient):
     size: Annotated[int, size_from("64 B", "65535 B")] = 4096
 
     def missing(self, site: Site) -> str | None:
-        """The tool, or libibverbs and its driver for Soft-RoCE."""
+        """Return what is missing: the tool, or libibverbs with its driver for Soft-RoCE; else None."""
         return missing_for(self.KEY, (_TOOL, "rdmacm-utils"), ("stdbuf", "coreutils"))
 
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """A process for each rank; those that ask tell the steps. InputError where ranks do not make pairs."""
-        by_line = ("stdbuf", "-oL", _TOOL)  # it prints into blocks where nobody sits at a terminal
+        """Return a process for each rank; the clients report the steps. InputError for an odd number of ranks."""
+        by_line = ("stdbuf", "-oL", _TOOL)  # its output is block-buffered without a terminal
         settings = ("-v", "-S", str(self.size))
         return ClientPlan(
             processes=both_ends(

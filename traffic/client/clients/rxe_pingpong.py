@@ -26,11 +26,11 @@ class RxePingpong(RdmaClient):
     rounds: int = Field(default=10, ge=1, le=1_000_000, description="of a step")
 
     def missing(self, site: Site) -> str | None:
-        """The tool, or libibverbs and its driver for Soft-RoCE."""
+        """Return what is missing: the tool, or libibverbs with its driver for Soft-RoCE; else None."""
         return missing_for(self.KEY, (_TOOL, "ibverbs-utils"))
 
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """A process for each rank. InputError where they do not make pairs."""
+        """Return a process for each rank. InputError for an odd number of ranks."""
 
         def server(here: ClientRank) -> tuple[str, ...]:
             settings = ("-e", "-g", GID, "-s", str(self.size), "-m", str(self.path_mtu), "-n", str(self.rounds))

@@ -17,11 +17,11 @@ _PROGRAMS = {
     "training": "hpn.traffic.client.programs.torch_ddp",
 }
 _MOST = 256
-"""Ranks: so that their whole numbers add up in float32 without rounding."""
+"""Most ranks such that the sums of their whole numbers are exact in float32."""
 _IMPORTED_MB = 256
-"""What torch 2.13 takes when it is imported, measured in a guest."""
+"""Memory of the torch 2.13 import, measured in a guest."""
 _COPIES = 8
-"""Of the buffer: what is given and expected, the sum, gloo's own, and what is compared."""
+"""Copies of the buffer: input, expected result, sum, gloo's own, and the comparison."""
 
 Size = Annotated[int, size("4 B", "1 GB")]
 
@@ -38,7 +38,7 @@ class Torch(Client):
     timeout: Annotated[int, duration("100 ms", "30 min")] = 30 * 10**9
 
     def missing(self, site: Site) -> str | None:
-        """Whether there is a torch."""
+        """Return the problem if torch is missing, else None."""
         if importlib.util.find_spec("torch") is not None:
             return None
         return (
@@ -47,7 +47,7 @@ class Torch(Client):
         )
 
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """One process a rank. InputError for one rank alone, or more than can be checked."""
+        """Return one process per rank. InputError for a single rank, or too many to be checked."""
         if not 2 <= len(ranks) <= _MOST:
             raise InputError(f"client torch runs 2 to {_MOST} ranks, not {len(ranks)}", about=("ranks",))
         told = ("--bytes", self.size, "--pause-ns", self.pause, "--timeout-ns", self.timeout)

@@ -35,11 +35,11 @@ class Verbs(RdmaClient):
     pause: Annotated[int, duration("0 ms", "10 s")] = 0
 
     def missing(self, site: Site) -> str | None:
-        """libibverbs, or its driver for Soft-RoCE."""
+        """Return what is missing: libibverbs, or its driver for Soft-RoCE; else None."""
         return missing_for(self.KEY)
 
     def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
-        """A process for each rank, which knows its neighbours. InputError where a rank is alone on its rail."""
+        """Return a process for each rank, with its neighbours. InputError for a single rank on a rail."""
         made: dict[int, ClientProcess] = {}
         for ring in rails(ranks):
             if len(ring) == 1:

@@ -1,1 +1,2 @@
-"""Programs that clients run. Each stands alone: it knows its environment and the line format, and nothing of hpn."""
+"""Programs that clients run. Each is self-contained: it uses its environment and the line format, and no other hpn
+code."""

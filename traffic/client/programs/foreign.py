@@ -1,9 +1,9 @@
-"""A rank of a client that is somebody else's tool with a server and a client: runs it until the run ends.
+"""A rank of a client that is a third-party tool with a server and a client: runs it until the run ends.
 
     foreign TOOL server|client COMMAND...
 
-What a tool prints is passed on, but for what it says of each round; of that steps are made. A tool that ends when it
-has done its rounds is started again, which is the next step; one that cannot reach its server yet is tried again.
+The tool's output is passed on, except for its lines about rounds, which become steps. A tool that ends after its rounds
+is started again, for the next step. One that cannot reach its server yet is retried.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _MS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a tool has just said is done; ``begin_ns`` None: since the round before."""
+    """A round that a tool has just finished; ``begin_ns`` None: since the round before."""
 
     size: int
     begin_ns: int | None = None
 
 
 class Tool(Protocol):
-    """How one tool is read. ``ends``: it ends after its rounds, and is then started again."""
+    """Parser of one tool's output. ``ends``: it ends after its rounds, and is then started again."""
 
     kind: str
     ends: bool
 
     def heard(self, line: str, at_ns: int) -> Round | None:
-        """What a line says that came at that time; None: nothing of a round."""
+        """Return the round that this line, received at that time, reports; else None."""
 
     def is_told_away(self, line: str) -> bool:
-        """Whether a line means that the server does not listen yet."""
+        """Return True if a line means that the server does not listen yet."""
 
 
 class Pingpong:
@@ -58,7 +58,7 @@ class Pingpong:
         self._size = 0
 
     def heard(self, line: str, at_ns: int) -> Round | None:
-        """A run is a round; the tool's own clock says how long it took, without the meeting before."""
+        """Return a run as a round; its duration is the tool's own, without the connection set-up before."""
         if told := self._BYTES.fullmatch(line):
             self._size = int(told[1]) // 2
         done = self._ROUNDS.fullmatch(line)
@@ -67,27 +67,27 @@ class Pingpong:
         return Round(self._size, at_ns - int(done[1]) * (int(done[2]) * 1000 + int(done[3]) * 10))
 
     def is_told_away(self, line: str) -> bool:
-        """Nobody listens at its TCP port."""
+        """Return True if its TCP port has no listener."""
         return line.startswith("Couldn't connect to ")
 
 
 class Rping:
-    """rping -v: a line for each ping at both ends, that is the data itself."""
+    """rping -v: a line for each ping at both ends, which is the data itself."""
 
     kind, ends = "ping", False
 
     def heard(self, line: str, at_ns: int) -> Round | None:
-        """A line is a round."""
+        """Return a line as a round."""
         words = line.removeprefix("server ")
         return Round(len(words) - len("ping data: ") + 1) if words.startswith("ping data: ") else None
 
     def is_told_away(self, line: str) -> bool:
-        """The connection manager of the other end knows no listener (its reason 8, invalid service ID)."""
+        """Return True if the other end's connection manager has no listener (its reason 8, invalid service ID)."""
         return "RDMA_CM_EVENT_REJECTED, error 8" in line
 
 
 class Perftest:
-    """ib_write_bw and its like: addresses of both ends, then the test, then a row that begins with size and rounds."""
+    """ib_write_bw and the like: addresses of both ends, then the test, then a row that begins with size and rounds."""
 
     kind, ends = "perftest", True
     _ROW = re.compile(r" *(\d+) +(\d+) +\S+ .*")
@@ -96,14 +96,14 @@ class Perftest:
         self._begin_ns: int | None = None
 
     def heard(self, line: str, at_ns: int) -> Round | None:
-        """A run is a round, from the peer's address to the row: its own clock counts cycles of a real processor."""
+        """Return a run as a round, from the peer's address to the row: its clock counts cycles of a real processor."""
         if line.startswith(" remote address:"):
             self._begin_ns = at_ns
         row = self._ROW.fullmatch(line)
         return None if row is None else Round(int(row[1]) * int(row[2]), self._begin_ns)
 
     def is_told_away(self, line: str) -> bool:
-        """Nobody listens at its TCP port."""
+        """Return True if its TCP port has no listener."""
         return line.startswith("Couldn't connect to ")
 
 
@@ -121,7 +121,7 @@ class _Run:
         self._going: _Started | None = None
 
     def connect(self) -> bool:
-        """Of a tool that goes on: start it and wait for its first round, before the run. False: it fails."""
+        """Start a tool that runs on, and wait for its first round, before the run; return False if it fails."""
         while not self._made().ends:
             started = _Started(self._made(), self._command)
             for line in started.lines(None):
@@ -133,7 +133,7 @@ class _Run:
         return True
 
     def begin(self) -> int:
-        """Wait for the word and for the begin, whatever a tool that goes on says until then; the run's end."""
+        """Wait for the begin message and time, dropping output of a tool that runs on; return the run's end."""
         if self._going is not None:
             for line in self._going.lines(None, wake=sys.stdin.fileno()):
                 if line is None:
@@ -146,7 +146,7 @@ class _Run:
         return int(until)
 
     def go(self, until_ns: int) -> int:
-        """Exit code: 0 when the run is over, 1 when the tool gave up."""
+        """Run until the end; return the exit code: 0 when the run is over, 1 when the tool gave up."""
         while time.monotonic_ns() < until_ns:
             started, self._going = self._going or _Started(self._made(), self._command), None
             self._told_away = False
@@ -164,7 +164,7 @@ class _Run:
         return 0
 
     def _goes_on_after(self, started: _Started) -> bool:
-        """Whether the tool, which has ended, is to be started again; says why not."""
+        """Return True if the tool, which has ended, is to be started again; print the reason if not."""
         code = started.process.wait()
         if self._asks and self._told_away:
             time.sleep(_AGAIN_S)
@@ -175,7 +175,7 @@ class _Run:
         return True
 
     def _hear(self, tool: Tool, line: str, at_ns: int) -> Round | None:
-        """The round that a line tells; others are passed on."""
+        """Return the round that a line reports; other lines are passed on."""
         done = tool.heard(line, at_ns)
         if tool.is_told_away(line):
             self._told_away = True
@@ -191,7 +191,7 @@ class _Run:
 
 
 class _Started:
-    """A tool that runs, and what it has printed of a line that has not ended."""
+    """A running tool, and its unfinished last line."""
 
     def __init__(self, tool: Tool, command: Sequence[str]) -> None:
         self.tool = tool
@@ -204,7 +204,7 @@ class _Started:
         self._rest = b""
 
     def lines(self, until_ns: int | None, wake: int | None = None) -> Iterator[str | None]:
-        """Lines as they come, to the last; None, and no more, at a time or when ``wake`` can be read."""
+        """Yield lines on arrival, to the last; yield None and stop at ``until_ns`` or when ``wake`` is readable."""
         poll = select.poll()
         for fd in (self._fd,) if wake is None else (self._fd, wake):
             poll.register(fd, select.POLLIN | select.POLLHUP)
@@ -224,7 +224,7 @@ class _Started:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Say that this is ready, wait for the begin, run."""
+    """Print that this rank is ready, wait for the begin, run."""
     tool, role, *command = arguments
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     run = _Run(TOOLS[tool], role == "client", command)

@@ -1,8 +1,8 @@
-"""Client ``iperf3``: a rank takes a stream from the rank before it and sends one to the rank after it.
+"""Client ``iperf3``: a rank receives a stream from the rank before it and sends one to the rank after it.
 
     iperf3 TOOL HERE THERE PORT STREAMS INTERVAL OPTIONS-OF-THE-SENDER...
 
-What the server prints is passed on, but for its intervals: of those steps are made. The sender's words go to standard
+The server's output is passed on, except for its intervals, which become steps. The sender's output goes to standard
 error.
 """
 
@@ -27,11 +27,11 @@ _INTERVAL = re.compile(
 )
 _LISTENS = "Server listening"
 _PATIENCE_S = 600.0
-"""For the other ranks: the drill's deadline ends us long before."""
+"""Time limit for the other ranks: the drill's deadline ends this process long before."""
 
 
 class Intervals:
-    """Reads a server's lines. ``streams``: with several of them only their sum counts. ``begin_ns``: of the run."""
+    """Parser of a server's lines. ``streams``: with several of them only their sum counts. ``begin_ns``: of the run."""
 
     def __init__(self, streams: int, interval_s: float, begin_ns: int) -> None:
         self._who = re.compile("SUM" if streams > 1 else r"\d+")
@@ -40,10 +40,10 @@ class Intervals:
         self._number = -1
 
     def read(self, line: str, at_ns: int) -> Iterable[str]:
-        """What to say for a line that came at that time.
+        """Return the lines to print for a line that arrived at that time.
 
-        An interval in which something arrived is the step of its number, an empty one none. The whole time, which comes
-        at the end, has a word behind it.
+        An interval in which data arrived is the step of its number; an empty one is none. The total at the end has a
+        word after it.
         """
         told = _INTERVAL.fullmatch(line.rstrip())
         if told is None or told["rest"].strip():
@@ -63,14 +63,14 @@ class Intervals:
 
 
 class _Rank:
-    """The two processes, and the lines that they have not ended."""
+    """The two processes of a rank, and their unfinished lines."""
 
     def __init__(self, server: Sequence[str], sender: Sequence[str], streams: int, interval_s: float) -> None:
         self._server, self._sender = server, sender
         self._streams, self._interval_s = streams, interval_s
 
     def go(self, me: rank.Rank) -> int:
-        """Listen, meet the others, send until the run ends; 1 when iperf3 ends before."""
+        """Listen, meet the others, send until the run ends; return 1 when iperf3 ends before."""
         server = _started(self._server)
         lines = _lines(server)
         for line in lines:
@@ -88,7 +88,7 @@ class _Rank:
             return self._relay(both, span)
 
     def _relay(self, both: selectors.BaseSelector, span: rank.Span) -> int:
-        """Pass on what the server says until the run is over; 1 when one of the two ends before."""
+        """Pass on the server's output until the run is over; return 1 when one of the two ends before."""
         reader, rest = Intervals(self._streams, self._interval_s, span.begin_ns), b""
         while True:
             for key, _ in both.select():
@@ -103,7 +103,7 @@ class _Rank:
 
 
 def _meet(me: rank.Rank) -> None:
-    """Wait until every rank listens: a sender that finds nobody gives up at once."""
+    """Wait until every rank listens: a sender without a listener gives up at once."""
     meeting = Meeting(me.rendezvous, _PATIENCE_S)
     meeting.tell(f"listens{me.rank}", "")
     for other in range(me.world):
@@ -121,7 +121,7 @@ def _pipe(process: subprocess.Popen[bytes]) -> IO[bytes]:
 
 
 def _lines(process: subprocess.Popen[bytes]) -> Iterator[str]:
-    """Line by line, and no byte more: what follows is read in another way."""
+    """Yield lines without reading a byte further: the rest is read elsewhere."""
     fd, line = _pipe(process).fileno(), b""
     while byte := os.read(fd, 1):
         if byte == b"\n":

@@ -1,7 +1,7 @@
 """libibverbs by ctypes: a device by its name, reliable-connected queue pairs on it, completions by events.
 
-No binding is asked for, so any Python serves. What waits for completions waits in poll(2): nothing here spins, so
-virtual time goes on. Constants are those of infiniband/verbs.h.
+It needs no binding, so any Python works. Waiting for completions uses poll(2), never a busy loop, so that virtual time
+advances. Constants are those of infiniband/verbs.h.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _RECEIVED = 1 << 7  # of a completion's opcode
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A work request is done: ``received`` one that waited, else one that sent. ``trouble`` '' when all went well."""
+    """A finished work request: ``received`` for a receive, else a send. ``trouble`` is '' on success."""
 
     queue_pair: int
     received: bool
@@ -60,7 +60,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What the other end of a queue pair must know: its number and first sequence number, address, and memory."""
+    """Connection data for the other end of a queue pair: number and first PSN, address, and memory."""
 
     qpn: int
     psn: int
@@ -71,7 +71,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a queue pair sends: MTU in bytes; timer as the exponent of 4.096 us; tries after the first."""
+    """Send parameters of a queue pair: MTU in bytes; timer as the exponent of 4.096 us; retries."""
 
     mtu: int
     timeout: int
@@ -79,9 +79,9 @@ class Way:
 
 
 class Device:
-    """An open RDMA device: one protection domain, one completion queue, one piece of memory that peers may write.
+    """An open RDMA device: one protection domain, one completion queue, one memory region that peers may write.
 
-    ``ip`` is the address that it sends from, ``depth`` how many completions may wait. OSError says what failed.
+    ``ip`` is its source address, ``depth`` the most pending completions. OSError with the failed step.
     """
 
     def __init__(self, name: str, ip: str, size: int, depth: int) -> None:
@@ -105,27 +105,27 @@ class Device:
 
     @property
     def address(self) -> int:
-        """Where its memory begins."""
+        """Start address of its memory."""
         return self._address
 
     @property
     def key(self) -> int:
-        """What a peer needs to write there."""
+        """Remote key of its memory, which a peer needs for writes."""
         return int(self._region.contents.rkey)
 
     def fileno(self) -> int:
-        """Readable when there is a completion."""
+        """Return a descriptor that is readable when there is a completion."""
         return int(self._channel.contents.fd)
 
     def queue_pair(self) -> QueuePair:
-        """A new one, not connected."""
+        """Create a queue pair, not connected."""
         wanted = Wanted(send_cq=self._queue, recv_cq=self._queue, qp_type=_RC)
         wanted.cap = Capacity(self._depth, self._depth, 1, 1, 0)
         made = _there(self._lib.ibv_create_qp(self._domain, byref(wanted)), "a queue pair")
         return QueuePair(self._lib, self._context, made, self._gid_index, int(self._region.contents.lkey))
 
     def completions(self) -> Iterator[Done]:
-        """Those that are there, once ``fileno`` is readable."""
+        """Yield the pending completions, once ``fileno`` is readable."""
         queue, context = Pointer(), Pointer()
         _zero(self._lib.ibv_get_cq_event(self._channel, byref(queue), byref(context)), "the completion event")
         self._lib.ibv_ack_cq_events(queue, 1)
@@ -140,7 +140,7 @@ class Device:
         _zero(self._context.contents.req_notify_cq(self._queue, 0), "notifying of completions")
 
     def _found_gid(self, ip: str) -> tuple[int, str]:
-        """Index and value of the GID that is the IPv4 address, which RoCEv2 sends from (annex A17)."""
+        """Return index and value of the GID that is the IPv4 address, RoCEv2's source (annex A17)."""
         wanted = bytes(10) + b"\xff\xff" + bytes(int(part) for part in ip.split("."))
         found = Gid()
         for index in range(_GIDS):
@@ -164,7 +164,7 @@ class QueuePair:
         self.number = int(made.contents.qp_num)
 
     def connect(self, peer: Peer, psn: int, path: Way) -> None:
-        """Be ready to receive from a peer and to send to it, ``psn`` first. OSError when the kernel refuses."""
+        """Get ready to receive from a peer and to send to it, ``psn`` first. OSError when the kernel refuses."""
         self._modify(
             Attributes(qp_state=_INIT, port_num=_PORT, qp_access_flags=_REMOTE_WRITE),
             _STATE | _PKEY | _AT_PORT | _ACCESS,
@@ -182,12 +182,12 @@ class QueuePair:
         self._modify(sends, _STATE | _TIMEOUT | _RETRY | _RNR_RETRY | _SQ_PSN | _MAX_RD, "made to send")
 
     def expect(self) -> None:
-        """Take the immediate value of one more write."""
+        """Post a receive for the immediate value of one more write."""
         wanted, refused = Receive(), Pointer()
         _zero(self._context.contents.post_recv(self._made, byref(wanted), byref(refused)), "expecting a write")
 
     def write(self, source: int, size: int, target: int, key: int, immediate: int) -> None:
-        """Write so much of the own memory to the peer's, and tell it of the end by ``immediate``."""
+        """Write ``size`` bytes of local memory to the peer's, and signal the end with ``immediate``."""
         piece, refused = Piece(source, size, self._key), Pointer()
         wanted = Send(sg_list=ctypes.pointer(piece), num_sge=1, opcode=_WRITE_WITH_IMM, send_flags=_SIGNALED)
         wanted.imm_data = int.from_bytes(immediate.to_bytes(4, "big"), "little")

@@ -1,7 +1,7 @@
-"""Structures of libibverbs as ctypes has them: infiniband/verbs.h, ABI 1.1, which has been the same since 2006.
+"""ctypes structures of libibverbs: infiniband/verbs.h, ABI 1.1, which has been the same since 2006.
 
-Changes when more of it is used. ``ibv_post_send`` and its like are no functions of the library: they go through a table
-of calls in the open device.
+Changes when more of it is used. ``ibv_post_send`` and similar calls are no functions of the library: they go through a
+table of calls in the open device.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Piece(Structure):
 
 
 class Send(Structure):
-    """ibv_send_wr, of its union the part for RDMA."""
+    """ibv_send_wr, with the RDMA part of its union."""
 
     _fields_ = (
         ("wr_id", c_uint64),
@@ -135,7 +135,7 @@ _POST_RECEIVE = ctypes.CFUNCTYPE(c_int, Pointer, POINTER(Receive), POINTER(Point
 
 
 class Context(Structure):
-    """ibv_context, as far as its table of calls is of use."""
+    """ibv_context, up to the used part of its table of calls."""
 
     _fields_ = (
         ("device", Pointer),
@@ -158,7 +158,7 @@ class Channel(Structure):
 
 
 class RawQueuePair(Structure):
-    """ibv_qp, as far as its number."""
+    """ibv_qp, up to its number."""
 
     _fields_ = (("unused", Pointer * 6), ("handle", c_uint32), ("qp_num", c_uint32))
 

@@ -1,6 +1,6 @@
-"""Ranks tell each other things before they begin: small files in the folder that all of them have.
+"""Exchange of data between ranks before they begin: small files in their common folder.
 
-They look again every few milliseconds: the folder is memory, and preparation is not measured.
+They poll every few milliseconds: the folder is memory, and preparation is not measured.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ _LOOK_S = 0.005
 
 
 class Meeting:
-    """The folder of HPN_RENDEZVOUS. Nobody waits longer than ``patience_s``."""
+    """The folder of HPN_RENDEZVOUS. Every wait ends after ``patience_s``."""
 
     def __init__(self, folder: Path, patience_s: float) -> None:
         self._folder = folder
         self._patience_s = patience_s
 
     def tell(self, name: str, text: str) -> None:
-        """Leave a text for everybody, whole or not at all."""
+        """Publish a text for all ranks, atomically."""
         draft = self._folder / f".{name}.{os.getpid()}"
         draft.write_text(text)
         draft.rename(self._folder / name)
 
     def hear(self, name: str) -> str:
-        """The text of that name, once it is there. TimeoutError."""
+        """Wait for the text of that name and return it. TimeoutError."""
         until = time.monotonic() + self._patience_s
         while True:
             try:

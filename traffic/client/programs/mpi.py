@@ -1,7 +1,7 @@
-"""Client ``mpi``: one rank of MPI that sums, plays ping-pong or sends windows of messages, as the OSU benchmarks do.
+"""Client ``mpi``: one MPI rank: all-reduce, ping-pong or windows of messages, as in the OSU benchmarks.
 
-Half of the ranks begin in ``latency`` and ``bandwidth``, each with a partner in the other half. Rank 0 alone is told
-when to begin, and tells the others.
+In ``latency`` and ``bandwidth`` half of the ranks begin, each with a partner in the other half. Only rank 0 gets the
+begin time, and it informs the others.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from hpn.traffic.client.programs.rank import Span
 _PATTERN = 251
 _SHIFTS = 97
 _WINDOW = 64
-"""Messages on their way at a time, as in osu_bw."""
+"""Messages in flight at a time, as in osu_bw."""
 
 
 class Work(Protocol):
-    """What is done in a step, and what is said of it beside its times."""
+    """Work of a step, and its report in addition to the times."""
 
     def step(self, number: int) -> None:
         """Do the step of that number."""
 
     def told(self, number: int) -> str:
-        """Of the step just done."""
+        """Return the report of the step just done."""
 
 
 class AllReduce:
-    """Sums a buffer of whole numbers, which float32 adds without rounding, over all ranks, and checks it."""
+    """All-reduce of a buffer of whole numbers, exact in float32, with a check of the sum."""
 
     def __init__(self, world: MPI.Intracomm, size_bytes: int) -> None:
         self._world = world
@@ -43,18 +43,18 @@ class AllReduce:
         self._found = np.empty_like(self._given)
 
     def step(self, number: int) -> None:
-        """Another sum in each step, so that an old one is no right one."""
+        """Do a different sum in each step, so that an old result is wrong."""
         self._world.Allreduce(self._given + np.float32(number % _SHIFTS), self._found)
 
     def told(self, number: int) -> str:
-        """How many numbers of it are wrong: a wrong part may be the same on all ranks."""
+        """Return how many numbers of the result are wrong: a wrong part may be the same on all ranks."""
         wrong = int(np.count_nonzero(self._found != self._summed + np.float32(self._world.size * (number % _SHIFTS))))
         checksum = zlib.crc32(self._found.tobytes())
         return f"kind=all-reduce bytes={self._found.nbytes} sum={checksum:08x} wrong={wrong}"
 
 
 class Latency:
-    """``rounds`` times there and back between the ranks of a pair."""
+    """Ping-pong between the ranks of a pair, ``rounds`` times there and back."""
 
     def __init__(self, world: MPI.Intracomm, size_bytes: int, rounds: int) -> None:
         self._world, self._rounds = world, rounds
@@ -62,7 +62,7 @@ class Latency:
         self._asks, self._partner = _pair(world)
 
     def step(self, number: int) -> None:
-        """One rank of the pair begins."""
+        """Do the rounds; one rank of the pair begins."""
         for _ in range(self._rounds):
             if self._asks:
                 self._world.Send(self._mine, self._partner)
@@ -72,12 +72,12 @@ class Latency:
                 self._world.Send(self._mine, self._partner)
 
     def told(self, number: int) -> str:
-        """Bytes of one way."""
+        """Return the bytes of one direction."""
         return f"kind=ping-pong bytes={self._mine.nbytes * self._rounds}"
 
 
 class Bandwidth:
-    """``rounds`` windows of messages, each acknowledged by an empty one."""
+    """Windows of messages, ``rounds`` of them, each acknowledged by an empty message."""
 
     def __init__(self, world: MPI.Intracomm, size_bytes: int, rounds: int) -> None:
         self._world, self._rounds = world, rounds
@@ -86,7 +86,7 @@ class Bandwidth:
         self._asks, self._partner = _pair(world)
 
     def step(self, number: int) -> None:
-        """A rank of the first half sends, its partner receives."""
+        """Send from a rank of the first half, or receive in its partner."""
         begin = self._world.Isend if self._asks else self._world.Irecv
         for _ in range(self._rounds):
             MPI.Request.Waitall([begin(row, self._partner) for row in self._data])
@@ -96,18 +96,18 @@ class Bandwidth:
                 self._world.Send(self._nothing, self._partner)
 
     def told(self, number: int) -> str:
-        """Bytes of all windows."""
+        """Return the bytes of all windows."""
         return f"kind=bandwidth bytes={self._data.nbytes * self._rounds}"
 
 
 def _pair(world: MPI.Intracomm) -> tuple[bool, int]:
-    """Whether this rank begins, and its partner."""
+    """Return True if this rank begins, and its partner."""
     half = world.size // 2
     return world.rank < half, (world.rank + half) % world.size
 
 
 def _begun(world: MPI.Intracomm) -> Span:
-    """Rank 0 reads when to begin; for the others it is in what rank 0 tells them."""
+    """Return the run's times: rank 0 reads them and broadcasts them."""
     told = np.zeros(2, np.int64)
     if world.rank == 0:
         span = rank.begun()
@@ -125,7 +125,7 @@ def _work(asked: argparse.Namespace, world: MPI.Intracomm) -> Work:
 
 
 def main() -> None:
-    """Meet, be ready, step until the end."""
+    """Meet, get ready, do steps until the end."""
     parser = argparse.ArgumentParser()
     parser.add_argument("work")
     for name in ("--bytes", "--rounds", "--pause-ns"):

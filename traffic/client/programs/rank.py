@@ -1,6 +1,6 @@
-"""What our programs have in common: who a rank is, its begin and its end, and the lines it says (docs/clients.md).
+"""Common part of our programs: identity of a rank, begin and end of its run, and its output lines (docs/clients.md).
 
-Changes when every rank is told something more. Knows the environment and the line format, and nothing of hpn.
+Changes when every rank gets more data. It uses the environment and the line format, and no other hpn code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NoReturn
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Who this process is, out of its environment."""
+    """Identity of this process, from its environment."""
 
     rank: int
     world: int
@@ -26,31 +26,31 @@ class Rank:
 
     @classmethod
     def from_environment(cls) -> Rank:
-        """KeyError or ValueError where nobody has said who we are."""
+        """Return the identity. KeyError or ValueError if the environment lacks it."""
         told = os.environ
         return cls(int(told["HPN_RANK"]), int(told["HPN_WORLD_SIZE"]), Path(told["HPN_RENDEZVOUS"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From when to when the run lasts, on CLOCK_MONOTONIC."""
+    """Begin and end of the run, on CLOCK_MONOTONIC."""
 
     begin_ns: int
     until_ns: int
 
     @property
     def over(self) -> bool:
-        """Whether its end has come."""
+        """True if the end of the run has come."""
         return time.monotonic_ns() >= self.until_ns
 
 
 def say(line: str) -> None:
-    """A line in one write: whoever carries the lines of several ranks must not mix them."""
+    """Print a line in one write: a process that carries the lines of several ranks must not mix them."""
     os.write(1, f"{line}\n".encode())
 
 
 def begun() -> Span:
-    """Say that all is prepared, wait for the begin. ValueError when it is not told."""
+    """Report that all is prepared, and wait for the begin. ValueError if the begin is not given."""
     say("hpn ready")
     span = read_begin(sys.stdin.readline())
     sleep_until(span.begin_ns)
@@ -58,7 +58,7 @@ def begun() -> Span:
 
 
 def read_begin(line: str) -> Span:
-    """'begin NS until NS'. ValueError for anything else."""
+    """Parse 'begin NS until NS'. ValueError for anything else."""
     words = line.split()
     if len(words) != 4 or (words[0], words[2]) != ("begin", "until"):
         raise ValueError(f"'begin NS until NS' was to come, not {line[:80]!r}")
@@ -66,14 +66,14 @@ def read_begin(line: str) -> Span:
 
 
 def sleep_until(at_ns: int) -> None:
-    """Return when that moment of CLOCK_MONOTONIC has come; at once when it is past."""
+    """Sleep until that time of CLOCK_MONOTONIC; return at once when it is past."""
     left_ns = at_ns - time.monotonic_ns()
     if left_ns > 0:
         time.sleep(left_ns / 1e9)
 
 
 def steps(span: Span, pause_ns: int) -> Iterator[int]:
-    """Numbers of the steps to do until the run ends, with a pause between them: computing, in time alone."""
+    """Yield the numbers of steps until the run ends, with a pause after each in place of computing."""
     for number in itertools.count():
         if span.over:
             return
@@ -83,7 +83,7 @@ def steps(span: Span, pause_ns: int) -> Iterator[int]:
 
 
 def timed(number: int, step: Callable[[int], None], told: Callable[[int], str], who: str = "") -> None:
-    """Do the step of that number and tell it: how long it took, then what is ``told`` of it; ``who``: 'rank=N '."""
+    """Do the step of that number; print its times, then the text of ``told``; ``who``: 'rank=N '."""
     begin_ns = time.monotonic_ns()
     step(number)
     end_ns = time.monotonic_ns()
@@ -91,13 +91,13 @@ def timed(number: int, step: Callable[[int], None], told: Callable[[int], str], 
 
 
 def wait_to_be_ended() -> NoReturn:
-    """Hold our connections until the run ends us: a rank that still waits for us must not take that for a failure."""
+    """Keep our connections open until the run ends us: a rank that still waits must not see a failure."""
     while True:
         signal.pause()
 
 
 def give_up(why: BaseException) -> NoReturn:
-    """Say why, and die at once: what a library does at its end may wait for ranks that are gone."""
+    """Print the reason and exit at once: a library's own shutdown may wait for ranks that are gone."""
     told = str(why).strip().splitlines()
     say(f"hpn error {type(why).__name__}: {told[0] if told else 'it says nothing more'}")
     os._exit(1)

@@ -51,7 +51,7 @@ def main(size: int, pause_s: float, connections: int) -> None:
 
 
 def connected(address: str, own: str, number: int) -> socket.socket:
-    """A connection to the next rank, once that listens; it begins with its number."""
+    """Return a connection to the next rank, once it listens; the connection begins with its number."""
     while True:
         try:
             made = socket.create_connection((address, PORT), timeout=None, source_address=(own, 0))
@@ -63,7 +63,7 @@ def connected(address: str, own: str, number: int) -> socket.socket:
 
 
 def accepted(listener: socket.socket, connections: int) -> list[socket.socket]:
-    """All connections of the rank before, in the order of their numbers."""
+    """Accept all connections of the rank before, in the order of their numbers."""
     found = {}
     for _ in range(connections):
         made, _address = listener.accept()
@@ -72,7 +72,7 @@ def accepted(listener: socket.socket, connections: int) -> list[socket.socket]:
 
 
 def exchanged(following: list[socket.socket], before: list[socket.socket], block: bytes) -> bytes:
-    """Send a block on and receive one as large, both at once: whoever only sends may wait for ever."""
+    """Send a block on and receive one of the same size, at the same time: sending first could deadlock."""
     ends = [len(block) * at // len(following) for at in range(len(following) + 1)]
     parts = list(itertools.pairwise(ends))
     left = {sock: memoryview(block)[begin:end] for sock, (begin, end) in zip(following, parts, strict=True)}

@@ -1,7 +1,8 @@
-"""What one rank of a ring all-reduce adds up and passes on: chunks of 64-bit words, held as whole numbers. PURE.
+"""Data of one rank in a ring all-reduce: chunks of 64-bit words, stored as Python integers. PURE.
 
-In each of 2(n-1) rounds a rank sends a chunk to the next and takes one from the rank before: first partial sums, n-1
-times, then finished ones. A chunk is one number of Python's: its words are added in one go, as none of them overflows.
+In each of 2(n-1) rounds a rank sends a chunk to the next and receives one from the rank before: first partial sums, n-1
+times, then finished ones. A chunk is one Python integer: its words are added in one operation, as none of them
+overflows.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ _SHIFTS = 97
 
 
 class RingSum:
-    """The chunks of the rank at place ``at`` in a ring of ``length``, of some ``size`` bytes all together."""
+    """The chunks of the rank at position ``at`` in a ring of ``length``, about ``size`` bytes in total."""
 
     def __init__(self, at: int, length: int, size: int) -> None:
         self._at, self._length = at, length
@@ -29,27 +30,27 @@ class RingSum:
 
     @property
     def rounds(self) -> int:
-        """How often a chunk is sent and one taken."""
+        """Number of rounds; in each a chunk is sent and one received."""
         return 2 * (self._length - 1)
 
     def begin(self, number: int) -> None:
-        """Hold what this rank gives in a step; another in each, so that an old sum is no right one."""
+        """Set this rank's input of a step; it differs in each, so that an old sum is wrong."""
         n, shift = self._length, number % _SHIFTS
         self._chunks = [pattern * (self._at + 1 + shift) for pattern in self._patterns]
         self._wanted = [pattern * (n * (n + 1) // 2 + n * shift) for pattern in self._patterns]
 
     def sent(self, done: int) -> bytes:
-        """The chunk that goes to the next rank in a round."""
+        """Return the chunk for the next rank in a round."""
         return self._chunks[(self._at - done) % self._length].to_bytes(self.chunk, "little")
 
     def took(self, done: int, came: bytes) -> None:
-        """Take what came in that round: a partial sum in the first half of the rounds, then a finished one."""
+        """Take the chunk of that round: a partial sum in the first half of the rounds, then a finished one."""
         place = (self._at - done - 1) % self._length
         partial = self._chunks[place] if done < self._length - 1 else 0
         self._chunks[place] = int.from_bytes(came, "little") + partial
 
     def wrong(self) -> int:
-        """Chunks that are not the sum of what all ranks gave."""
+        """Return the number of chunks that are not the sum of all ranks' inputs."""
         return sum(found != wanted for found, wanted in zip(self._chunks, self._wanted, strict=True))
 
 

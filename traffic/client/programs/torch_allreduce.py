@@ -16,7 +16,7 @@ _SHIFTS = 97
 
 
 class Buffer:
-    """What this rank gives in a step, and what the sum must be: whole numbers, which float32 adds without rounding."""
+    """Input of this rank in a step, and the expected sum: whole numbers, exact in float32."""
 
     def __init__(self, size_bytes: int, me: Rank) -> None:
         self._me = me
@@ -26,15 +26,15 @@ class Buffer:
         self._values = torch.empty_like(self._given)
 
     def fill(self, number: int) -> None:
-        """Put in what this rank gives in a step; another in each, so that an old sum is no right one."""
+        """Set this rank's input of a step; it differs in each, so that an old sum is wrong."""
         torch.add(self._given, number % _SHIFTS, out=self._values)
 
     def sum_up(self, _number: int) -> None:
-        """Over all ranks."""
+        """Sum over all ranks."""
         dist.all_reduce(self._values)
 
     def told(self, number: int) -> str:
-        """The sum's checksum and how many of its numbers are wrong: a wrong part may be the same on all ranks."""
+        """Return the sum's checksum and its number of wrong values: a wrong part may be the same on all ranks."""
         right = self._summed + self._me.world * (number % _SHIFTS)
         wrong = int(torch.count_nonzero(self._values != right))
         checksum = zlib.crc32(memoryview(self._values.numpy()))
@@ -42,7 +42,7 @@ class Buffer:
 
 
 def main() -> None:
-    """Join, be ready, sum until the end."""
+    """Join, get ready, sum until the end."""
     asked = torch_group.options("gloo's all_reduce").parse_args()
     try:
         me = torch_group.join(asked.timeout_ns)

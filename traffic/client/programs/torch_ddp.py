@@ -16,11 +16,11 @@ _LAYERS = 4
 _BATCH = 4
 _RATE = 0.01
 _WARM_UP = 2
-"""Steps before the run: after its first backward pass DDP divides the gradients into buckets anew."""
+"""Steps before the run: after its first backward pass DDP divides the gradients into buckets again."""
 
 
 class Training:
-    """The network of this rank, with the same weights everywhere at first, and samples of its own."""
+    """The network of this rank, with equal initial weights on all ranks and its own samples."""
 
     def __init__(self, size_bytes: int, number: int) -> None:
         torch.manual_seed(0)
@@ -33,7 +33,7 @@ class Training:
         self._samples = torch.Generator().manual_seed(number + 1)
 
     def step(self, _number: int) -> None:
-        """Forward, backward (where the ranks' gradients are averaged, bucket by bucket), new weights."""
+        """Do forward and backward pass (which averages the ranks' gradients, bucket by bucket) and update weights."""
         given = torch.randn(_BATCH, self._width, generator=self._samples)
         self._optimizer.zero_grad()
         loss = (self._parallel(given) - given).square().mean()
@@ -41,7 +41,8 @@ class Training:
         self._optimizer.step()
 
     def told(self, _number: int) -> str:
-        """Bytes of all gradients; the sum of all weights, equal on all ranks when each gradient was averaged right."""
+        """Return the bytes of all gradients, and a sum of all weights, equal on all ranks if gradients were averaged
+        right."""
         found = 0
         for weights in self._network.parameters():
             found = zlib.crc32(memoryview(weights.detach().numpy()).cast("B"), found)
@@ -49,7 +50,7 @@ class Training:
 
 
 def main() -> None:
-    """Join, train twice to be ready, train until the end."""
+    """Join, train twice to get ready, train until the end."""
     asked = torch_group.options("a training step with DistributedDataParallel").parse_args()
     try:
         me = torch_group.join(asked.timeout_ns)

@@ -1,7 +1,7 @@
-"""A rank of torch.distributed with gloo: how ranks meet, and what both torch programs are told.
+"""A torch.distributed rank with gloo: how ranks meet, and the options of both torch programs.
 
-Changes when torch wants to be started in another way. They meet through a file, as TCP's store would need a rank that
-all others reach before the lab is used.
+Changes when the start of torch changes. Ranks meet through a file, as TCP's store would need a rank that all others
+reach before the lab is used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hpn.traffic.client.programs.rank import Rank
 
 
 def options(about: str) -> argparse.ArgumentParser:
-    """The command line that both torch programs have."""
+    """Return the command line parser of both torch programs."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--bytes", type=int, required=True)
     parser.add_argument("--pause-ns", type=int, default=0, help="between two steps")
@@ -25,7 +25,7 @@ def options(about: str) -> argparse.ArgumentParser:
 
 
 def join(timeout_ns: int) -> Rank:
-    """Meet the other ranks. GLOO_SOCKET_IFNAME says through which interface; one thread, as ranks share a machine."""
+    """Meet the other ranks. GLOO_SOCKET_IFNAME sets the interface; one thread, as ranks share a machine."""
     torch.set_num_threads(1)
     me = Rank.from_environment()
     dist.init_process_group(

@@ -1,9 +1,9 @@
 """A rank of the client ``verbs``: a ring of real queue pairs in which every rank writes to the next, step after step.
 
-An exchange of a rank is done when its own write is acknowledged and that of the rank before it has arrived; so nobody
-is ever more than a round of the ring ahead, and a memory of as many slots as there are ranks loses nothing. A step is
-one exchange, in which the step's number is written over and over, so that the checksum of what came must be the same on
-all ranks; or a ring all-reduce, whose sum each rank compares with what it must be.
+A rank's exchange is done when its own write is acknowledged and that of the rank before it has arrived. So no rank is
+more than a round of the ring ahead, and a memory with one slot per rank loses no data. A step is one exchange with the
+step's number, repeated, as data. So the checksum of the received data must be the same on all ranks. Or it is a ring
+all-reduce, whose sum each rank compares with the expected one.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _MS = 1_000_000
 
 
 class GaveUp(Exception):
-    """Why this rank can do no more."""
+    """Reason why this rank cannot continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A rank and its neighbours in a ring of ``length``: it writes to the one ``after``, the one ``before`` to it.
 
-    ``at``: which of the ring it is, counted from 0.
+    ``at``: its position in the ring, counted from 0.
     """
 
     rank: int
@@ -58,7 +58,7 @@ class Ring:
         self._poll.register(device.fileno(), select.POLLIN)
 
     def connect(self, meeting: Meeting, way: Way) -> None:
-        """Tell both neighbours of the queue pairs here, hear of theirs, connect; then wait until both have."""
+        """Exchange queue pair data with both neighbours, connect; then wait until both have."""
         place = self._place
         meeting.tell(f"out-{place.rank}", self._told(self._out))
         meeting.tell(f"in-{place.rank}", self._told(self._in))
@@ -72,10 +72,10 @@ class Ring:
             meeting.hear(f"connected-{rank}")
 
     def exchange(self, data: bytes, until_ns: int) -> bytes | None:
-        """Write ``data`` to the next and wait for what the one before writes, as long. None: the run is over."""
+        """Write ``data`` to the next and wait for the previous rank's write of the same size. None: the run is over."""
         number, length, size = self._begun, self._place.length, self._payload
         self._begun += 1
-        slot, own = number % length * size, length * size  # what is sent lies behind the slots
+        slot, own = number % length * size, length * size  # outgoing data is stored after the slots
         self._device.view[own : own + size] = data
         at = self._target.address + slot
         self._out.write(self._device.address + own, size, at, self._target.key, number & 0xFFFFFFFF)
@@ -86,7 +86,7 @@ class Ring:
         return bytes(self._device.view[slot : slot + size])
 
     def _wait(self, until_ns: int) -> bool:
-        """Sleep until there are completions and count them; False at the end of the run. GaveUp when one failed."""
+        """Wait for completions and count them; return False at the end of the run. GaveUp when one failed."""
         left_ms = (until_ns - time.monotonic_ns() + _MS - 1) // _MS
         if left_ms <= 0 or not self._poll.poll(left_ms):
             return False
@@ -111,18 +111,18 @@ class Ring:
 
 
 class Work(Protocol):
-    """What a step is: ``kind`` of so many ``size`` bytes, in writes of ``payload`` bytes each."""
+    """Work of a step: ``kind`` with ``size`` bytes, in writes of ``payload`` bytes each."""
 
     kind: str
     size: int
     payload: int
 
     def step(self, ring: Ring, number: int, until_ns: int) -> str | None:
-        """Do it, and say how it can be seen that it was right. None: the run is over."""
+        """Do the step; return its evidence of correctness for the report. None: the run is over."""
 
 
 class Write:
-    """Every rank writes to the next, once."""
+    """One write from every rank to the next."""
 
     kind = "write"
 
@@ -130,14 +130,14 @@ class Write:
         self.size = self.payload = size
 
     def step(self, ring: Ring, number: int, until_ns: int) -> str | None:
-        """The checksum of what came."""
+        """Return the checksum of the received data."""
         data = (number.to_bytes(_WORD, "little") * (self.size // _WORD + 1))[: self.size]
         came = ring.exchange(data, until_ns)
         return None if came is None else f"sum={zlib.crc32(came):08x}"
 
 
 class AllReduce:
-    """All ranks end with the sum of what each has given, by a ring all-reduce."""
+    """Ring all-reduce: all ranks end with the sum of all inputs."""
 
     kind = "all-reduce"
 
@@ -146,7 +146,7 @@ class AllReduce:
         self.size, self.payload = self._sum.size, self._sum.chunk
 
     def step(self, ring: Ring, number: int, until_ns: int) -> str | None:
-        """How many chunks of the sum are wrong."""
+        """Return the number of wrong chunks of the sum."""
         self._sum.begin(number)
         for done in range(self._sum.rounds):
             came = ring.exchange(self._sum.sent(done), until_ns)
@@ -157,7 +157,7 @@ class AllReduce:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prepare, say so, and step until the run ends; 1 when a queue pair fails."""
+    """Prepare, report it, and do steps until the run ends; return 1 when a queue pair fails."""
     parser = argparse.ArgumentParser()
     for name in (
         *("before", "after", "at", "length", "size"),

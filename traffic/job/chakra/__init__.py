@@ -1,1 +1,1 @@
-"""Chakra execution traces (MLCommons): read, matched between ranks, and carried out as a job."""
+"""Chakra execution traces (MLCommons): read, matched between ranks, and run as a job."""

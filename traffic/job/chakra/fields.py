@@ -13,11 +13,11 @@ Fields = Mapping[str, object]
 
 
 class Unfit(Exception):
-    """A node that cannot be replayed, and why."""
+    """A node that cannot be replayed, with the reason."""
 
 
 def fields_of(value: object) -> dict[str, object] | None:
-    """An object with the names of its fields as in the schema; None when it is none, or has a field twice."""
+    """Return an object with field names as in the schema; None if it is not an object, or has a field twice."""
     if not isinstance(value, dict):
         return None
     found = {re.sub(r"[A-Z]", lambda at: f"_{at[0].lower()}", key): each for key, each in value.items()}
@@ -25,7 +25,7 @@ def fields_of(value: object) -> dict[str, object] | None:
 
 
 def named(value: object, what: str, names: Sequence[str]) -> str:
-    """The name of an enum's value, which is told by name or number. Unfit when it has none."""
+    """Return the name of an enum's value, given by name or number. Unfit when it has none."""
     if isinstance(value, str) and value in names:
         return value
     number = whole(value, what, 1 << 32)
@@ -35,7 +35,7 @@ def named(value: object, what: str, names: Sequence[str]) -> str:
 
 
 def whole(value: object, what: str, end: int) -> int:
-    """A number below ``end``, as such or as protobuf writes those of 64 bits. Unfit when it is none."""
+    """Return a number below ``end``, from a number or protobuf's 64-bit text. Unfit when it is neither."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < end:
@@ -44,7 +44,7 @@ def whole(value: object, what: str, end: int) -> int:
 
 
 def attributes(fields: Fields) -> Iterator[tuple[str, object]]:
-    """Names and values of a node's ``attr``; a list's values as a list. Unfit when it has others."""
+    """Yield names and values of a node's ``attr``; a list's values as a list. Unfit for anything else."""
     given = fields.get("attr", [])
     if not isinstance(given, list):
         raise Unfit("its attr is no list")

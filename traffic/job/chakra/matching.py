@@ -1,7 +1,7 @@
-"""Which nodes of different ranks belong together, and an order in which all can be written. PURE.
+"""Matching of nodes of different ranks, and an order in which all can be written. PURE.
 
-A collective is one step of all its ranks; those of one group of ranks follow one another, as on an NCCL communicator.
-A send and its receive are two steps: data that nobody has asked for yet is kept at its target.
+A collective is one step of all its ranks; those of one group of ranks follow one another, as on an NCCL communicator. A
+send and its receive are two steps: data that is not awaited yet is stored at its target.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from hpn.traffic.job.chakra.order import Circle, in_order
 
 @dataclass(slots=True)
 class Step:
-    """What is written at once: a node, or those of all ranks of a collective. ``before``: steps, by number."""
+    """A unit of writing: a node, or those of all ranks of a collective. ``before``: steps, by number."""
 
     members: Mapping[At, Node]
     before: set[int] = field(default_factory=set)
-    also: Mapping[int, At] = field(default_factory=dict)  # by rank: what a member comes after beside its ``after``
+    also: Mapping[int, At] = field(default_factory=dict)  # by rank: a dependency of a member besides its ``after``
 
 
 class Matched:
-    """The steps of all ranks: whose collectives and messages belong together."""
+    """The steps of all ranks, with collectives and messages matched."""
 
     def __init__(self, traces: Sequence[RankTrace]) -> None:
-        """InputError when ranks disagree."""
+        """Match the traces. InputError when ranks disagree."""
         self._traces = traces
         self._steps: list[Step] = []
         self._of: dict[At, int] = {}  # the step of each node
@@ -44,7 +44,7 @@ class Matched:
             self._steps[number].before |= {self._of[rank, other] for other in traces[rank].nodes[place].after}
 
     def in_order(self) -> list[Step]:
-        """The steps, each behind all that it comes after. InputError when some wait for one another in a circle."""
+        """Return the steps, each after all its dependencies. InputError when some depend on one another in a circle."""
         try:
             order = in_order({number: step.before for number, step in enumerate(self._steps)}, self._key)
         except Circle as error:
@@ -68,7 +68,7 @@ class Matched:
         return number
 
     def _collectives(self) -> None:
-        """Make a step of the n-th collective of each group of ranks."""
+        """Create a step for the n-th collective of each group of ranks."""
         found: dict[Group, dict[int, list[At]]] = {}
         everyone = tuple(range(len(self._traces)))
         for rank, trace in enumerate(self._traces):
@@ -105,7 +105,7 @@ class Matched:
             before = number, {at[0]: at for at in members}
 
     def _messages(self) -> None:
-        """Make a step of each send and each receive; the n-th of two ranks and a tag belong together."""
+        """Create a step for each send and each receive; the n-th of two ranks and a tag are matched."""
         ends: dict[tuple[int, int, int], tuple[list[At], list[At]]] = {}
         for rank, trace in enumerate(self._traces):
             for place, node in enumerate(trace.nodes):

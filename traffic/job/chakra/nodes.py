@@ -1,4 +1,4 @@
-"""What is left of a Chakra trace once it has been read: for each rank a graph of nodes. PURE."""
+"""A Chakra trace after reading: a graph of nodes for each rank. PURE."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 Group = tuple[int, ...]
 At = tuple[int, int]
-"""A node: its rank, and its place among the rank's nodes."""
+"""A node: its rank, and its index among the rank's nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Time that passes at a GPU or, beside that, at its CPU; one thing at a time at each. 0 ns: nodes meet there."""
+    """Time that passes at a GPU or, in parallel, at its CPU; one node at a time at each. 0 ns: a join of nodes."""
 
     ns: int = 0
     on_cpu: bool = False
@@ -19,7 +19,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """A collective of ``ranks``, a broadcast's root first; None: all. ``size_bytes``: what a rank puts in."""
+    """A collective of ``ranks``, a broadcast's root first; None: all. ``size_bytes``: input of one rank."""
 
     kind: str
     size_bytes: int
@@ -37,7 +37,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message of ``peer``; over when it is there."""
+    """A message from ``peer``; over when it has arrived."""
 
     peer: int
     size_bytes: int
@@ -46,7 +46,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What a rank does when all of ``after`` are over: places of nodes of the same rank, smaller than its own."""
+    """A node that starts when all of ``after`` are over: indexes of nodes of the same rank, smaller than its own."""
 
     id: int
     after: tuple[int, ...]
@@ -55,7 +55,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class RankTrace:
-    """The nodes of a rank, each behind all that it comes after, and the file that they are from."""
+    """The nodes of a rank, each after all its dependencies, and their file."""
 
     file: str
     nodes: tuple[Node, ...]

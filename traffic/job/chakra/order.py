@@ -1,4 +1,4 @@
-"""Puts what waits for one another into an order in which it can be done. PURE."""
+"""Topological order of members with dependencies. PURE."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 
 
 class Circle(Exception):
-    """There is no order: ``member`` waits for itself, over others perhaps."""
+    """Dependency cycle: ``member`` depends on itself, perhaps through others."""
 
     def __init__(self, member: int) -> None:
         super().__init__(member)
@@ -15,7 +15,7 @@ class Circle(Exception):
 
 
 def in_order(before: Mapping[int, Collection[int]], key: Callable[[int], tuple[int, ...]]) -> list[int]:
-    """All members, each behind those ``before`` it, of several the one with the smallest ``key``. Circle."""
+    """Return all members, each after those ``before`` it; among ready ones the smallest ``key`` is next. Circle."""
     left = {member: len(others) for member, others in before.items()}
     after: dict[int, list[int]] = {member: [] for member in before}
     for member, others in before.items():
@@ -37,7 +37,7 @@ def in_order(before: Mapping[int, Collection[int]], key: Callable[[int], tuple[i
 
 
 def _on_circle(before: Mapping[int, Collection[int]], left: Collection[int]) -> int:
-    """A member that waits for itself; each of ``left`` waits for another of them."""
+    """Return a member that depends on itself; each of ``left`` depends on another of them."""
     member = min(left)
     seen: set[int] = set()
     while member not in seen:

@@ -1,9 +1,9 @@
-"""Reads a subset of Chakra execution traces in JSON. PURE.
+"""Reader of a subset of Chakra execution traces in JSON. PURE.
 
-The format (mlcommons/chakra: schema/protobuf/et_def.proto, and the JSON that its jsonizer writes): JSON objects one
-after the other, first the trace's metadata, then a node each, in protobuf's JSON: names in camel case or as in the
-schema, 64-bit numbers as text or not, enums by name or number, what is 0 or empty left out. Values of ``attr`` are
-under the name of their type. What they mean is taken from astra-sim's feeder and workload layer (astra-sim/astra-sim).
+The format (mlcommons/chakra: schema/protobuf/et_def.proto, and the JSON of its jsonizer) is a sequence of JSON objects:
+first the trace's metadata, then a node each. It is protobuf's JSON: names in camel case or as in the schema, 64-bit
+numbers as text or not, enums by name or number, 0 and empty values left out. Values of ``attr`` are under the name of
+their type. Their meaning follows astra-sim's feeder and workload layer (astra-sim/astra-sim).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hpn.traffic.job.chakra.work import MOST_NODES, ChakraWork
 from hpn.traffic.job.jsonvalues import json_values
 
 MOST_NS = 600 * 10**9
-"""Of one node."""
+"""Longest duration of one node."""
 MOST_BYTES = 10**12
-"""Of one collective or message."""
+"""Largest collective or message."""
 
 _TYPES = (
     "INVALID_NODE",
@@ -59,9 +59,9 @@ _METADATA = frozenset(("version", "attr"))
 
 
 def read_chakra(files: Sequence[tuple[str, str]], *, shared: bool = False) -> ChakraWork:
-    """The trace of which ``files`` are the names and texts, by rank. InputError with what cannot be replayed.
+    """Return the trace in ``files`` (names and texts, by rank). InputError for anything that cannot be replayed.
 
-    ``shared``: it is one file, and what all ranks do.
+    ``shared``: there is one file, and all ranks run it.
     """
     traces: list[RankTrace] = []
     problems: list[str] = []
@@ -83,7 +83,7 @@ def read_chakra(files: Sequence[tuple[str, str]], *, shared: bool = False) -> Ch
 
 
 def _nodes(text: str, name: str) -> list[Fields]:
-    """The nodes of a file, without the metadata of the trace."""
+    """Return the nodes of a file, without the metadata of the trace."""
     found = [fields_of(value) for value in json_values(text, name)]
     if any(each is None for each in found):
         raise InputError(f"{name}: a Chakra trace is JSON objects, metadata and then nodes, one after the other")
@@ -96,7 +96,7 @@ def _nodes(text: str, name: str) -> list[Fields]:
 
 
 class _Reader:
-    """Makes nodes of the objects of one rank's file; ``problems`` names those that cannot be replayed."""
+    """Converter of one rank's file into nodes; ``problems`` names those that cannot be replayed."""
 
     def __init__(self, file: str, rank: int | None) -> None:
         self.problems: list[str] = []
@@ -104,7 +104,7 @@ class _Reader:
         self._groups: dict[str, Group | None] = {}  # process groups by name; None: all ranks
 
     def read(self, found: Sequence[Fields]) -> tuple[Node, ...]:
-        """The nodes, each behind all that it comes after; not all of them where there are problems."""
+        """Return the nodes, each after all its dependencies; incomplete if there are problems."""
         done: dict[int, Spent | Joint | Sent | Received] = {}
         after: dict[int, set[int]] = {}
         self._metadata(found)
@@ -212,7 +212,7 @@ def _after(fields: Fields) -> set[int]:
 
 
 def _groups(fields: Fields) -> dict[str, Group | None]:
-    """The process groups of which a metadata node tells, as PyTorch's converter writes them: JSON in a Python list."""
+    """Return the process groups in a metadata node, as PyTorch's converter writes them: JSON in a Python list."""
     inputs = fields_of(fields.get("inputs"))
     text = None if inputs is None else inputs.get("values")
     if not isinstance(text, str) or "pg_name" not in text:

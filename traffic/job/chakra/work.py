@@ -1,4 +1,4 @@
-"""A Chakra execution trace as a job: every rank does the nodes of its own graph. PURE."""
+"""A Chakra execution trace as a job: every rank runs the nodes of its own graph. PURE."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hpn.traffic.job.chakra.nodes import At, Joint, RankTrace, Sent, Spent
 from hpn.traffic.job.job import Site
 
 MOST_NODES = 20_000
-"""Of a trace, all ranks together."""
+"""Most nodes of a trace, all ranks together."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChakraWork:
-    """The graph of each rank once an iteration; ``shared``: the only one is what all ranks do.
+    """The graph of each rank once per iteration; ``shared``: all ranks run the only one.
 
     Times and sizes are those of the network that the trace was recorded on.
     """
@@ -28,7 +28,7 @@ class ChakraWork:
     slices: int = 4
 
     def compose(self, composer: Composer, site: Site) -> None:
-        """Write the ranks' operations. InputError when ranks are not those of the trace, or disagree."""
+        """Write the ranks' operations. InputError when their number differs from the trace's, or ranks disagree."""
         steps = Matched(self._of(len(site.places))).in_order()
         writer = _Writer(composer, site, self.slices)
         for step in steps:
@@ -47,7 +47,7 @@ class ChakraWork:
 
 
 class _Writer:
-    """The iteration while it is being written; ``_ends``: what ends each node, of a send at its target too."""
+    """Writer of an iteration; ``_ends``: last operations of each node, for a send at its target too."""
 
     def __init__(self, composer: Composer, site: Site, slices: int) -> None:
         self._composer, self._site, self._slices = composer, site, slices

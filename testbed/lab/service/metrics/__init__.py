@@ -1,1 +1,1 @@
-"""What a running lab tells Prometheus: the families and their samples (pure), and the process that serves them."""
+"""Prometheus metrics of a running lab: the families and their samples (pure), and the process that serves them."""

@@ -1,8 +1,8 @@
 """The process that serves a lab's metrics over HTTP: a child of the lab's first process, which it does not outlive.
 
-It reads the ports' counters itself, in the lab's namespaces, and asks the supervisor only for the lab's condition: a
-scrape takes nothing of the event loop but that answer. The socket it serves is made by the command that starts the lab,
-in the machine's own network; the lab has another.
+It reads the ports' counters itself, in the lab's namespaces, and requests only the lab's condition from the
+supervisor. A scrape costs the event loop nothing but that answer. The listening socket is created by the command that
+starts the lab, in the machine's own network; the lab has another.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from hpn.testbed.lab.wire import NETNS_DIR
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
 _ANSWER_S = 5.0
-_BACKLOG = 128  # of a burst of clients no honest one waits a second for the kernel to ask again
+_BACKLOG = 128  # room for a burst, so that no client waits a second for a SYN retransmission
 
 
 def listen(port: int) -> socket.socket:
-    """A TCP socket on the machine's loopback, ``port`` 0: one that the kernel chooses. InputError when it is taken.
+    """Open a TCP socket on the machine's loopback; ``port`` 0: the kernel chooses. InputError when it is taken.
 
-    MachineError where the package that serves it is not installed.
+    MachineError if the package that serves it is not installed.
     """
     try:
-        import prometheus_client  # noqa: F401  # whether it is there
+        import prometheus_client  # noqa: F401  # checks that it is installed
     except ImportError as error:
         raise MachineError(
             "--metrics needs the Python package prometheus-client: pip install prometheus-client"
@@ -58,21 +58,21 @@ def listen(port: int) -> socket.socket:
 
 
 def url(listening: socket.socket) -> str:
-    """Where the metrics are served."""
+    """Return the URL of the metrics."""
     host, port = listening.getsockname()
     return f"http://{host}:{port}{PATH}"
 
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """The process, seen by the supervisor: ``asks`` is our end of the connection on which it asks for the condition."""
+    """The process, seen by the supervisor: ``asks`` is our end of the connection for its condition requests."""
 
     pid: int
     asks: socket.socket
     listening: socket.socket
 
     async def answer(self, server: ControlServer) -> None:
-        """Answer it for as long as it lives; then have whoever scrapes refused, as others hold its socket open."""
+        """Answer the process while it lives; then refuse scrapes, because other processes hold its socket open."""
         await server.serve_own(self.asks)
         self.listening.shutdown(socket.SHUT_RDWR)
         sys.stderr.write("the metrics endpoint is gone; for another start the lab anew: hpn down, hpn up --metrics\n")
@@ -80,7 +80,7 @@ class Exporter:
 
 
 def start(lab: str, fabric: Fabric, listening: socket.socket | None) -> Exporter | None:
-    """Fork the process, where there is something to serve on; in the lab's first process, before its event loop."""
+    """Fork the process if there is a socket to serve on; in the lab's first process, before its event loop."""
     if listening is None:
         return None
     ours, theirs = socket.socketpair()
@@ -97,7 +97,7 @@ def _be_exporter(lab: str, fabric: Fabric, listening: socket.socket, asking: soc
     try:
         sandbox.die_with_parent()
         sandbox.close_all_but({listening.fileno(), asking.fileno()})
-        from hpn.testbed.lab.service.metrics.server import Server  # here nobody waits for what it imports
+        from hpn.testbed.lab.service.metrics.server import Server  # its import time delays only this process
 
         Server(listening, Look(lab, fabric, Asked(asking).condition)).serve_forever()
     except BaseException as error:  # noqa: BLE001 - the edge of a process: nothing above it could report
@@ -108,15 +108,15 @@ def _be_exporter(lab: str, fabric: Fabric, listening: socket.socket, asking: soc
 
 
 class Asked:
-    """The supervisor, asked over a connection of our own."""
+    """Client of the supervisor over a connection of our own."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._rest = b""
-        self._owed = 0  # answers to questions that nobody waits for any more
+        self._owed = 0  # outstanding answers to requests that timed out
 
     def condition(self) -> Condition:
-        """What is wrong with the lab. MachineError when no answer comes in time: it still starts, or is stopped."""
+        """Request the lab's condition. MachineError without an answer in time: it still starts, or is stopped."""
         end = time.monotonic() + _ANSWER_S
         self._connection.sendall(b'{"op": "status"}\n')
         self._owed += 1
@@ -145,16 +145,16 @@ class Asked:
 
 
 class Look:
-    """One lab, looked at once for each scrape."""
+    """Scraper of one lab, one scrape at a time."""
 
     def __init__(self, lab: str, fabric: Fabric, ask: Callable[[], Condition]) -> None:
         self._lab, self._fabric, self._ask = lab, fabric, ask
         self._started_at = time.time()
         self._one_at_a_time = threading.Lock()
-        self._ports: PortReader | None = None  # opened once there is a lab
+        self._ports: PortReader | None = None  # opened at the first scrape of a running lab
 
     def __call__(self) -> Scrape:
-        """MachineError when the lab cannot be looked at."""
+        """Collect the data of one scrape. MachineError when the lab cannot be read."""
         with self._one_at_a_time:
             condition = self._ask()
             if self._ports is None:

@@ -1,7 +1,7 @@
-"""Every metric that a running lab exports: name, kind, labels and what it says. Pure.
+"""Every metric that a running lab exports: name, kind, labels and help text. Pure.
 
-Changes when a lab exports something more. Names and units are by Prometheus' conventions; a label whose value is empty
-is not there for Prometheus. ``direction`` is the way in which a port sends: 'up' from the hosts, 'down' towards them.
+Changes when a lab exports another metric. Names and units follow Prometheus' conventions; Prometheus ignores a label
+with an empty value. ``direction`` is that in which a port sends: 'up' from the hosts, 'down' towards them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from hpn.testbed.entries import Registry
 
 
 class Kind(StrEnum):
-    """What Prometheus does with the values."""
+    """Prometheus' type of a metric."""
 
-    COUNTER = "counter"  # since the lab began; never falls
+    COUNTER = "counter"  # since the lab began; never decreases
     GAUGE = "gauge"
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric; ``name`` as it is queried."""
+    """One metric; ``name`` is the one used in queries."""
 
     name: str
     kind: Kind

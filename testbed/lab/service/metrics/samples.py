@@ -1,6 +1,6 @@
-"""The values of every metric of a lab, out of its condition and one reading of its ports. Pure.
+"""Values of every metric of a lab, computed from its condition and one reading of its ports. Pure.
 
-Changes when a lab exports something more.
+Changes when a lab exports another metric.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hpn.testbed.lab.service.metrics.families import Family
 from hpn.testbed.lag.states import Mux
 
 Sample = tuple[tuple[str, ...], float]
-"""The values of a family's labels, in their order, and the sample's."""
+"""Label values of a family, in their order, and the sample's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """One look at a lab. ``started_at`` is Unix time; ``ports_s`` is what reading the ports took."""
+    """Data of one scrape. ``started_at`` is Unix time; ``ports_s`` is the time spent reading the ports."""
 
     lab: str
     fabric: Fabric
@@ -33,7 +33,7 @@ class Scrape:
 
 
 def samples(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
-    """Every family that this lab has, each with its samples."""
+    """Yield every family that this lab has, each with its samples."""
     for part in (_lab, _switches, _ports, _lacp, _sessions):
         yield from part(scrape)
 
@@ -122,7 +122,7 @@ def _port(scrape: Scrape, link: Link, end: Port) -> tuple[str, ...]:
 
 
 def _rail(fabric: Fabric, link: Link) -> str:
-    """That of the link's NIC, or of its ToR where that serves one rail only; else ''."""
+    """Return the rail of the link's NIC, or of its ToR if that serves one rail only; else ''."""
     if link.kind is LinkKind.ACCESS:
         return str(fabric.nic_of_link(link.name).rail)
     return _number(fabric.node(link.lower.node).rail)

@@ -1,9 +1,9 @@
-"""HTTP for one lab's metrics, as prometheus-client writes them: imported only in the process that serves.
+"""HTTP server of one lab's metrics, formatted by prometheus-client: imported only in the process that serves.
 
-Clients may be anybody on this machine, and none of them is news of the lab: nothing about a client is logged. Each has
-one deadline for the whole of its request and answer, and only so many are served at once.
+Any local user may be a client, and clients are no events of the lab: nothing about a client is logged. Each client
+has one deadline for its whole request and answer, and their number is limited.
 
-Changes when scrapes are answered otherwise.
+Changes when scrapes are answered differently.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ WHOLE_S = 10.0  # from a client's connection to the last byte of its answer
 AT_ONCE = 32  # clients; Prometheus is one
 
 
-_Connection = socket.socket | tuple[bytes, socket.socket]  # as socketserver has it; of TCP it is the first
+_Connection = socket.socket | tuple[bytes, socket.socket]  # socketserver's type; for TCP it is the first
 _Address = object
 
 
 class Server(ThreadingMixIn, WSGIServer):
-    """Serves what prometheus-client makes of each look, on a socket that listens already."""
+    """Server of prometheus-client's output for each scrape, on a socket that listens already."""
 
     daemon_threads = True
 
@@ -43,13 +43,13 @@ class Server(ThreadingMixIn, WSGIServer):
         super().__init__((host, port), _Quiet, bind_and_activate=False)
         self.socket.close()
         self.socket = listening
-        self._until: dict[_Connection, float] = {}  # when each is hung up on
+        self._until: dict[_Connection, float] = {}  # deadline of each connection
         self.server_name, self.server_port = host, port
         self.setup_environ()
         self.set_app(_application(look))
 
     def process_request(self, request: _Connection, client_address: _Address) -> None:
-        """Answer it in a thread; hang up where there are too many already."""
+        """Answer a client in a thread; disconnect it if there are too many already."""
         if len(self._until) >= AT_ONCE:
             self.shutdown_request(request)
             return
@@ -57,16 +57,16 @@ class Server(ThreadingMixIn, WSGIServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: _Connection) -> None:
-        """Close the connection: it is through."""
+        """Close a finished connection."""
         self._until.pop(request, None)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        """Hang up on who takes too long; called after each connection, and every half second."""
+        """Disconnect clients past their deadline; called after each connection, and every half second."""
         now = time.monotonic()
         for connection, end in list(self._until.items()):
             if now > end and isinstance(connection, socket.socket):
-                with suppress(OSError):  # it is gone
+                with suppress(OSError):  # already closed
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: _Connection, client_address: _Address) -> None:
@@ -74,13 +74,13 @@ class Server(ThreadingMixIn, WSGIServer):
 
 
 class _Quiet(WSGIRequestHandler):
-    """Logs nothing."""
+    """Request handler that logs nothing."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of a request."""
+        """Log nothing."""
 
     def get_stderr(self) -> io.StringIO:
-        """Where the traceback of an answer that failed goes: nowhere, as a client can bring that about. It gets 500."""
+        """Discard the traceback of a failed answer, which a client can provoke; the client gets 500."""
         return io.StringIO()
 
 
@@ -107,13 +107,13 @@ def _application(look: Callable[[], Scrape]) -> Callable[[dict[str, str], Respon
 
 
 class _Collector(Collector):
-    """A lab as prometheus-client collects it."""
+    """Adapter of a lab to prometheus-client."""
 
     def __init__(self, look: Callable[[], Scrape]) -> None:
         self._look = look
 
     def collect(self) -> Iterator[Metric]:
-        """Every family with its samples."""
+        """Yield every family with its samples."""
         for family, found in samples(self._look()):
             yield _metric(family, found)
 

@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutageBudget:
-    """What the outage of one flow at one edge may have been, and the parts that make it so, ms.
+    """Bounds of the outage of one flow at one edge, and the parts that they are made of, ms.
 
     ``low_ms`` and ``high_ms`` also take in what either method says, because the two must not be told apart by a limit.
     """

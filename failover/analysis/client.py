@@ -30,7 +30,7 @@ class RankEnd:
 
 @dataclass(frozen=True, slots=True)
 class RankLog:
-    """What was written of what the process of a rank, its first, has printed: so that a reader sees what is missing."""
+    """Bytes written of the output of a rank's first process, so that a reader sees what is missing."""
 
     rank: int
     size_bytes: int

@@ -24,7 +24,7 @@ class Congestion:
 
 @dataclass(frozen=True, slots=True)
 class EdgeCongestion:
-    """What congestion took of all flows after an edge, and what the flows that are hit came to without it."""
+    """Loss of all flows to congestion after an edge, and the figures of the hit flows without it."""
 
     packets: int
     flows: int

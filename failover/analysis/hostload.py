@@ -38,7 +38,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """How busy the machine was through the run; percentages of all CPUs unless said otherwise, None where not told."""
+    """Load of the machine through the run; per cent of all CPUs unless noted, None where unknown."""
 
     samples: int
     span_s: float

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """What one edge did to one flow, late packets counted as missing. All of it equals the loss when none was late.
+    """Effect of one edge on one flow, late packets counted as missing. It equals the loss when none was late.
 
     ``plbm_ms`` and ``tbm_ms`` are as those of an outage, over runs of impaired packets; ``low_ms`` and ``high_ms`` are
     the ends of the interval. ``receive_gap_ms`` is TBM by the receiver's stamps (RFC 6414): the longest time between

@@ -169,7 +169,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class JobEdge:
-    """What one edge cost.
+    """Cost of one edge.
 
     Rates are iterations per second: up to the end of the last iteration before the first edge, and from then on, or for
     a later edge from itself on, to the end of its window.

@@ -82,7 +82,7 @@ class NicGoodput:
 
 @dataclass(frozen=True, slots=True)
 class FlowEdgeResult:
-    """What one edge did to one flow.
+    """Effect of one edge on one flow.
 
     ``lost`` .. ``corrupted`` count packets *sent inside the window*, so they add up over edges. The outage figures
     follow each outage that began in the window to its true end, beyond the window if need be, and an outage already
@@ -180,7 +180,7 @@ class Phases:
 
 @dataclass(frozen=True, slots=True)
 class EdgeResult:
-    """What one edge did to everything.
+    """Effect of one edge on the whole run.
 
     The worst is over the flows that are hit (relation not 'none'), the median over those of them that lost something.
     """
@@ -220,7 +220,7 @@ class EdgeResult:
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """What the method reports when nothing is wrong, from the healthy phase."""
+    """Figures that the method reports when nothing is wrong, from the healthy phase."""
 
     noise_floor_ms: float  # the largest outage (PLBM or TBM) reported at a pseudo-edge
     send_gap_max_ms: float

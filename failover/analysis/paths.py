@@ -23,7 +23,7 @@ Chosen = Callable[[str, int, str, int, Sequence[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class PathAt:
-    """How a flow's data goes from ``at_ns`` (CLOCK_MONOTONIC) on: a line of ``paths.jsonl``.
+    """Path of a flow's data from ``at_ns`` (CLOCK_MONOTONIC) on: a line of ``paths.jsonl``.
 
     ``why``: 'begin', 'moved' and 'rehomed' by path control, 'LAG', 'steered', 'released', 'taken over', 'replaced',
     'looked': the links are others than told last, or were not known.

@@ -30,7 +30,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class TierSpread:
-    """How evenly queue pairs are spread over the links of a tier, in one direction; 'tor up': from ToRs to Aggs.
+    """Spread of queue pairs over the links of a tier, in one direction; 'tor up': from ToRs to Aggs.
 
     A link counts when it is up and it, or another one from the same NIC or lower switch to the tier above, is crossed:
     links that no path could have taken are none's fault.
@@ -56,7 +56,7 @@ class TierSpread:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where queue pairs are at one moment: after ``edges`` edges of faults, shortly before the next or the end."""
+    """Paths of queue pairs at one moment: after ``edges`` edges of faults, shortly before the next or the end."""
 
     when: str
     edges: int

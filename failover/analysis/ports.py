@@ -58,7 +58,7 @@ class PortResult:
 
 @dataclass(frozen=True, slots=True)
 class NicBalance:
-    """What the ports towards one NIC sent before the first fault (without one: ever), the busiest first."""
+    """Bytes that the ports towards one NIC sent before the first fault (without one: ever), the busiest first."""
 
     nic: str
     bps: tuple[float, ...]

@@ -25,7 +25,7 @@ class Ports(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What a drill asks to be sampled: one reading in every ``period_ns``."""
+    """Sampling that a drill requests: one reading in every ``period_ns``."""
 
     period_ns: int
     ports: Ports = Ports.TOR_DOWN

@@ -45,7 +45,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class TransferPlan:
-    """What the flows of a run planned; the longest of each when they differ."""
+    """Planned transfers of the flows of a run; the longest of each when they differ."""
 
     packets: int
     sending_ms: float
@@ -59,7 +59,7 @@ class TransferPlan:
 
 @dataclass(frozen=True, slots=True)
 class Transfers:
-    """All of a run, flow by flow in order of their numbers."""
+    """Transfers of a run, flow by flow in order of their numbers."""
 
     plan: TransferPlan
     transfers: tuple[Transfer, ...]

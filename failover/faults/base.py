@@ -22,7 +22,7 @@ AS_OFTEN_AS_A_TOR = 0.00051
 
 
 class TargetKind(StrEnum):
-    """What a fault acts on."""
+    """Kind of part that a fault acts on."""
 
     LINK = "link"
     ACCESS_LINK = "NIC-ToR link"
@@ -67,7 +67,7 @@ class Told(Enum):
 
 
 class SwitchPart(Enum):
-    """What of a switch stops working."""
+    """Part of a switch that stops working."""
 
     NONE = auto()  # no complete switch is affected
     WHOLE = auto()
@@ -85,7 +85,7 @@ class Replacement:
 
 
 class Fault(ABC):
-    """What every fault says about itself. Equal faults are the same fault, and hash alike.
+    """A fault and everything it says about itself. Equal faults are the same fault, and hash alike.
 
     What has neither a value here nor a body must be said by each kind or by the base it shares with others; the
     catalogue (``failover.faults``) cannot be imported with one that does not.
@@ -173,7 +173,7 @@ def lacks(fault: type[Fault]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class CarrierFault(Fault):
-    """What faults have in common, unless they say otherwise, that take carrier once and give it back once."""
+    """Defaults of faults that take carrier once and give it back once."""
 
     TELLS: ClassVar[Told] = Told.CARRIER
     STEADY: ClassVar[bool] = True
@@ -197,7 +197,7 @@ class CarrierFault(Fault):
 
 @dataclass(frozen=True, slots=True)
 class LinkFault(Fault):
-    """Where faults of one link are, and that they come and go once. What they do to it is for each to say."""
+    """Faults of one link that come and go once. Each says what it does to the link."""
 
     TARGET: ClassVar[TargetKind] = TargetKind.LINK
     PART: ClassVar[SwitchPart] = SwitchPart.NONE
@@ -225,7 +225,7 @@ class LinkFault(Fault):
 
 @dataclass(frozen=True, slots=True)
 class LinkCarrierFault(CarrierFault, LinkFault):
-    """What faults share, unless they say otherwise, that take the carrier of one link."""
+    """Defaults of faults that take the carrier of one link."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Unit(StrEnum):
-    """How a parameter is written in a drill file."""
+    """Notation of a parameter in a drill file."""
 
     DURATION = "duration"  # '400 ms', an int of nanoseconds here
     PERCENT = "percent"  # '50 %', a float of 0..1 here

@@ -20,7 +20,7 @@ from hpn.failover.faults.streams import EVERYTHING, NOTHING, Direction, Directio
 
 
 class Dropped(StrEnum):
-    """What a silent drop takes."""
+    """Packets that a silent drop takes."""
 
     EVERYTHING = "everything"
     DATA = "data"
@@ -41,7 +41,7 @@ _DROPPED: Mapping[Dropped, tuple[Frames, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Silent(LinkFault):
-    """What these faults share: nobody is told. What it hides, and what hides it, is for each to say."""
+    """Faults that no protocol notices. Each says what it hides, and what hides it."""
 
     TELLS: ClassVar[Told] = Told.NOBODY
     STEADY: ClassVar[bool] = True

@@ -18,7 +18,7 @@ LinkEnd = tuple[Link, str]
 
 
 class Lost(StrEnum):
-    """Which frames a loss takes."""
+    """Frames that a loss takes."""
 
     EVERYTHING = "everything"
     LACP = "lacp"
@@ -29,7 +29,7 @@ class Lost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """How a fault is done and undone; both return when the kernel has carried them out. Made, nothing is done yet."""
+    """A fault's injection and its inverse; both return when the kernel is done. Creating one does nothing."""
 
     do: Callable[[], None]
     undo: Callable[[], Awaitable[None]]
@@ -44,7 +44,7 @@ NO_ACTION = Action(lambda: None, _nothing)
 
 
 class Levers(Protocol):
-    """What a fault can take hold of. Each call gets everything ready that takes time, and does nothing."""
+    """Actions that faults are made of. A call prepares everything that takes time, and does nothing yet."""
 
     @property
     def fabric(self) -> Fabric:

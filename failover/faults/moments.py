@@ -27,7 +27,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """All failures, or all repairs, of one instant; relative to the start of traffic."""
+    """Failures, or repairs, of one instant; relative to the start of traffic."""
 
     at_ns: int
     kind: EdgeKind

@@ -16,7 +16,7 @@ from hpn.testbed.fabric.model import Fabric, Link, Role
 
 @dataclass(frozen=True, slots=True)
 class ManyLinksFault(CarrierFault):
-    """What faults share that take the carrier of many links at one instant."""
+    """Faults that take the carrier of many links at one instant."""
 
     PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
 
@@ -87,7 +87,7 @@ class HostDown(ManyLinksFault):
 
 @dataclass(frozen=True, slots=True)
 class SwitchFault(ManyLinksFault):
-    """What faults of one whole switch have in common."""
+    """Faults of one whole switch."""
 
     PART: ClassVar[SwitchPart] = SwitchPart.WHOLE
 
@@ -177,7 +177,7 @@ class TorDataplaneDeath(SwitchFault):
 
 
 class Tier(StrEnum):
-    """Which switches of a plane."""
+    """Switches of a plane, by tier."""
 
     AGGS = "aggs"
     ALL = "all"
@@ -185,7 +185,7 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlaneDown(ManyLinksFault):
-    """All Aggs of a plane die at once, or all its switches: each loses its ports in one batch, its daemons die.
+    """Every Agg of a plane dies at once, or every switch: each loses its ports in one batch, its daemons die.
 
     ``tier: aggs``: ToRs lose every uplink, hosts keep their port and LACP, so only path control can tell them that
     nothing behind that port can be reached. ``tier: all``: every NIC loses its port of that plane as well.

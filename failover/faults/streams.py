@@ -10,7 +10,7 @@ from enum import Enum, StrEnum, auto
 
 
 class Direction(StrEnum):
-    """Which way frames go on a link."""
+    """Direction in which frames cross a link."""
 
     UP = "up"  # from the lower end, nearer to the hosts, to the upper
     DOWN = "down"

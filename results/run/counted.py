@@ -35,7 +35,7 @@ class WorkerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """All of them; ``softnet_drops``: packets that the whole machine dropped between two interfaces meanwhile."""
+    """Counters of every worker; ``softnet_drops``: packets that the machine dropped between interfaces meanwhile."""
 
     softnet_drops: int
     workers: tuple[WorkerCounts, ...]

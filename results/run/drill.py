@@ -42,7 +42,7 @@ class AskedFault:
 
 @dataclass(frozen=True, slots=True)
 class AskedLimit:
-    """What was expected. ``limit`` in ns, a count, a share of 1, a ratio, bit/s, or 1/0, as ``unit`` says."""
+    """An expectation as run. ``limit`` in ns, a count, a share of 1, a ratio, bit/s, or 1/0, as ``unit`` says."""
 
     text: str  # as verdict.json has it
     metric: str

@@ -20,7 +20,7 @@ READING = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class SampledPorts:
-    """What was sampled; ``readings`` says how many of the rows belong to each port, in order."""
+    """Samples; ``readings`` gives the number of rows of each port, in order."""
 
     sampling: Sampling
     cpu_ns: int

@@ -126,7 +126,7 @@ class TimelineSection(Strict):
 
 
 class FaultEntry(Strict):
-    """What every fault takes; ``fault_model`` adds the rest."""
+    """Keys of every fault; ``fault_model`` adds the rest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
@@ -248,7 +248,7 @@ class _Whose(Strict):
 
 
 class YesOrNoExpectation(_Whose):
-    """What stands behind a metric that takes yes or no, where more is to be said than that."""
+    """Mapping behind a metric that takes yes or no, for its further keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 

@@ -10,7 +10,7 @@ from hpn.scenarios.expect.scope import Scope
 
 
 class Flows(StrEnum):
-    """Which flows an expectation is about, by their relation to the fault."""
+    """Flows that an expectation is about, by their relation to the fault."""
 
     ALL = "all"
     HIT = "hit"  # one end of the flow is a NIC that lost a port
@@ -21,7 +21,7 @@ class Flows(StrEnum):
 
 
 class At(StrEnum):
-    """Which edges of the faults an expectation is about."""
+    """Edges of faults that an expectation is about."""
 
     FAILURE = "failure"
     REPAIR = "repair"
@@ -36,7 +36,7 @@ class Whose(StrEnum):
 
 
 class Bound(StrEnum):
-    """How the limit is meant; the value is the key in a drill file."""
+    """Kind of limit; the value is the key in a drill file."""
 
     BELOW = "below"
     AT_MOST = "at_most"
@@ -50,7 +50,7 @@ class Bound(StrEnum):
 
 
 class Asked(Protocol):
-    """What a metric reads of an ``Expectation`` to measure for it."""
+    """Part of an ``Expectation`` that a metric reads to measure for it."""
 
     @property
     def flows(self) -> Flows:

@@ -14,7 +14,7 @@ from hpn.scenarios.expect.figure import Figure
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the runner knows of a run besides its metrics."""
+    """Facts that the runner has of a run besides its metrics."""
 
     host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.analysis.hostload), one line each
     machine_drops: int = 0  # packets dropped by the machine itself: full socket buffers, full backlogs
@@ -26,7 +26,7 @@ class RunFacts:
 
 
 class Evidence(NamedTuple):
-    """All that a metric may read."""
+    """Everything that a metric may read."""
 
     metrics: DrillMetrics
     facts: RunFacts

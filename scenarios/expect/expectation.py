@@ -24,7 +24,7 @@ STRETCH = 4
 
 
 class _InFiles:
-    """How a metric is written in the files of a run: as its key."""
+    """Serialization of a metric in the files of a run: its key."""
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
         from pydantic_core import core_schema

@@ -26,7 +26,7 @@ class Unit(StrEnum):
 
 
 class Takes(Enum):
-    """Where an expectation may say that it looks."""
+    """Scope that an expectation may name."""
 
     FLOWS = auto()  # edge, fault, flows and scope
     EDGES = auto()  # edge and fault
@@ -35,7 +35,7 @@ class Takes(Enum):
 
 
 class Shape(Enum):
-    """What stands behind a metric's name in a drill file."""
+    """Value behind a metric's name in a drill file."""
 
     LIMITS = auto()
     YES_NO = auto()
@@ -44,7 +44,7 @@ class Shape(Enum):
 
 
 class Slowed(Enum):
-    """What becomes of a limit for a kernel that gets part of the traffic (``Expectation.slowed``)."""
+    """Effect on a limit of a kernel that gets part of the traffic (``Expectation.slowed``)."""
 
     NOT = auto()
     STRETCHED = auto()  # time: upper limits are stretched on a very slow kernel
@@ -53,7 +53,7 @@ class Slowed(Enum):
 
 
 class Pauses(Enum):
-    """What a metric makes of flows that pause by plan between their transfers."""
+    """Treatment of flows that pause by plan between their transfers."""
 
     RIGHT = auto()  # valid: it counts packets or transfers, or is about the lab
     SPANNED = auto()  # valid if two transfers fit between an edge and the next
@@ -61,7 +61,7 @@ class Pauses(Enum):
 
 
 class Traffic(Enum):
-    """What must run in a drill for a metric to have a meaning."""
+    """Traffic that must run in a drill for a metric to have a meaning."""
 
     STREAMS = auto()
     JOB = auto()  # hpn's own job: the metric is about queue pairs
@@ -70,7 +70,7 @@ class Traffic(Enum):
 
 
 class Lack(Enum):
-    """What a run may lack, so that a figure of it says nothing."""
+    """Evidence that a run may lack, so that a figure of it says nothing."""
 
     EMPTY = auto()  # nothing ran
     IDLE = auto()  # no packet was sent
@@ -90,7 +90,7 @@ WHOLE_RECORD: Mapping[Lack, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a drill must have for a metric to be judged at all."""
+    """Requirements on a drill for a metric to be judged at all."""
 
     traffic: Traffic = Traffic.STREAMS
     fault: bool = False

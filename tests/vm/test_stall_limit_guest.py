@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,4 +20,6 @@ def test_a_guest_is_ended_after_the_time_that_the_option_gives() -> None:
     assert done.returncode == 3, done.stderr
     if "kernel" in done.stderr and "silent" not in done.stderr:
         pytest.skip(done.stderr.splitlines()[0])
-    assert "has been silent for 4 s" in done.stderr
+    silent = re.search(r"has been silent for (\d+) s", done.stderr)
+    assert silent is not None, done.stderr
+    assert int(silent[1]) >= 4, "more where whoever looks gets no CPU"

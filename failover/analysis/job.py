@@ -7,6 +7,7 @@ time that a worker was kept from its ticks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -219,6 +220,14 @@ class JobMetrics:
     phantom_marks: bool = False  # JobFacts.phantom_marks
     period_ms: float = 0.0  # from the end of an iteration to that of the next, of the same; 0 when there are not two
     checked: int | None = None  # results that were checked, of all ranks; of a client, of steps; None: nobody counted
+
+    @property
+    def summed_counters(self) -> Mapping[str, int]:
+        """Counters summed over all NICs; zeros are left out."""
+        summed: Counter[str] = Counter()
+        for counters in self.counters.values():
+            summed.update(counters)
+        return {name: count for name, count in summed.items() if count}
 
     @property
     def dead(self) -> bool:

@@ -35,8 +35,7 @@ def cost(metrics: DrillMetrics, faults: Mapping[str, str]) -> str:
 
 def _timers(metrics: DrillMetrics) -> Iterator[str]:
     """Yield why a job stood still although its paths recovered soon; its NICs count over the whole run."""
-    counters = () if metrics.job is None else metrics.job.counters.values()
-    waits = sum(of.get(_TIMER, 0) for of in counters)
+    waits = 0 if metrics.job is None else metrics.job.summed_counters.get(_TIMER, 0)
     if waits:
         yield f"Queue pairs waited {waits:,} time{'s' * (waits != 1)} for a retry timer."
 
@@ -76,6 +75,10 @@ def _crossed(edges: Sequence[EdgeResult]) -> int | None:
     return max((len(crossed) for crossed in failures if crossed is not None), default=None)
 
 
+def _crossing(crossed: int, of: int) -> str:
+    return f"{crossed or 'none'} of {queue_pairs(of)} crossed it"
+
+
 def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
     failures = [edge for edge in edges if edge.edge.kind is EdgeKind.FAILURE] or list(edges)
     hit = max(edge.flows_hit for edge in failures)
@@ -87,7 +90,7 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
         yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
     else:
         could = f" ({hit} could have)" if hit > crossed else ""
-        yield f"{crossed or 'none'} of {queue_pairs(metrics.flow_count)} crossed it{could}"
+        yield f"{_crossing(crossed, metrics.flow_count)}{could}"
     if gone:
         yield f"{'all' if gone == hit else gone} of which had died before"
     if hit > gone and died >= hit - gone:
@@ -146,7 +149,7 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
     who = "the client" if job.client is not None else "the job"
     crossed = _crossed(edges)
     if crossed is not None and job.queue_pairs and not metrics.has_streams:
-        yield f"{crossed or 'none'} of {queue_pairs(job.queue_pairs)} crossed it"
+        yield _crossing(crossed, job.queue_pairs)
     deaths = [death for death in job.deaths if any(death.is_in(edge.edge) for edge in edges)]
     if deaths and deaths[-1].restarted_at_ns is None:
         yield _end_of(deaths, edges, who)

@@ -5,7 +5,7 @@ Changes when the picture of a run shows something else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hpn.results.graph.faults import marks_of
@@ -14,8 +14,10 @@ from hpn.results.graph.overlay import Mark, Overlay
 from hpn.results.graph.svg import fabric_svg
 from hpn.results.page.runs import OneRun
 from hpn.results.run.drill import AskedFault
+from hpn.results.run.fabric import fabric_from
+from hpn.results.run.files import content
 from hpn.results.run.folder import RunFolder
-from hpn.testbed.errors import InputError
+from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.model import Fabric
 
 _MOST_NODES = 40
@@ -39,17 +41,17 @@ def picture_of_all(runs: Sequence[OneRun]) -> str:
     if not 0 < len(runs) <= _MOST_RUNS:
         return ""
     try:
-        fabrics = [RunFolder(run.path).fabric() for run in runs]
+        files = {content(path): path for path in (run.path / "fabric.json" for run in runs)}  # mostly one
+        fabrics = [fabric_from(path, text) for text, path in files.items()]
         marks = tuple(mark for run in runs for mark in _marks(run, fabrics[0]))
-    except InputError:
+    except (InputError, MachineError):
         return ""
     return _drawn(fabrics[0], marks) if all(each == fabrics[0] for each in fabrics) else ""
 
 
-def _marks(run: OneRun, fabric: Fabric) -> Iterator[Mark]:
+def _marks(run: OneRun, fabric: Fabric) -> tuple[Mark, ...]:
     drill = RunFolder(run.path).drill()
-    faults = [replace(fault, id=drill.name) for fault in drill.faults]
-    return iter(marks_of(fabric, faults))
+    return marks_of(fabric, [replace(fault, id=drill.name) for fault in drill.faults])
 
 
 def _drawn(fabric: Fabric, marks: tuple[Mark, ...]) -> str:

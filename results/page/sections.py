@@ -14,7 +14,7 @@ from hpn.failover.analysis.words import number
 from hpn.results.judge.verdict import Check
 from hpn.results.page.chart import Chart, Line, Moment, thinned
 from hpn.results.page.courses import GROUP, X_LABEL
-from hpn.results.text.job import OF_LINKS, ON_LINKS, placement_rows, summed_counters
+from hpn.results.text.job import OF_LINKS, ON_LINKS, placement_rows
 from hpn.results.text.terminal import interval_text, margin_text, measured_text
 from hpn.results.text.values import milliseconds, value_text
 
@@ -108,7 +108,7 @@ def collectives_table(job: JobMetrics) -> Table | None:
 
 def counters_table(job: JobMetrics) -> Table | None:
     """Return the counters summed over all NICs; None if all are zero."""
-    rows = tuple((name, f"{count:,}", _MEANINGS.get(name, "")) for name, count in summed_counters(job).items())
+    rows = tuple((name, f"{count:,}", _MEANINGS.get(name, "")) for name, count in job.summed_counters.items())
     return Table("Counters of all NICs together", ("counter", ">count", "what was counted"), rows) if rows else None
 
 

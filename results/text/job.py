@@ -151,17 +151,8 @@ def _lines(job: JobMetrics) -> Iterator[str]:
         )
     yield f"packets: {job.packets:,} sent, {job.packets_again:,} of them again"
     yield from map(_death, job.deaths)
-    shown = ", ".join(f"{name} {count}" for name, count in summed_counters(job).items())
+    shown = ", ".join(f"{name} {count}" for name, count in job.summed_counters.items())
     if shown:
         yield f"counters of all NICs together (of each: hpn inspect counters RUN): {shown}"
     late = f"; the worker held up most stood still for {plain(job.late_pct, 2)} % of the time" if job.late_pct else ""
     yield f"times of a job are stamped at its workers' ticks, every {job.tick_ms:g} ms{late}"
-
-
-def summed_counters(job: JobMetrics) -> dict[str, int]:
-    """Return the nonzero counters, summed over all NICs."""
-    summed: dict[str, int] = {}
-    for counters in job.counters.values():
-        for name, count in counters.items():
-            summed[name] = summed.get(name, 0) + count
-    return {name: count for name, count in summed.items() if count}

@@ -23,6 +23,7 @@ from hpn.results.page.suite import Gated, Suite, write_suite
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.files import dumped, write
 from hpn.results.run.folder import RunFolder, create
+from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.load import load_fabric
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST, metrics, verdict
@@ -163,6 +164,27 @@ def test_a_damaged_fabric_leaves_the_picture_out_and_not_the_page(tmp_path: Path
     text = written(tmp_path)
     assert "<svg" not in text
     assert "1 run of 1 drill" in text
+
+
+def test_too_little_memory_for_the_fabric_leaves_the_picture_out_and_not_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short_of_memory(path: Path) -> bytes:
+        raise MachineError(f"{path} is larger than memory allows")
+
+    drilled(tmp_path / "cut", DRILL, "tiny")
+    assert "<svg" in written(tmp_path)
+    monkeypatch.setattr("hpn.results.page.picture.content", short_of_memory)
+    text = written(tmp_path)
+    assert "<svg" not in text
+    assert "1 run of 1 drill" in text
+
+
+def test_a_stranger_s_name_in_the_picture_is_text(tmp_path: Path) -> None:
+    drilled(tmp_path / "cut", replace(DRILL, name="a<b>[c]&amp;"), "tiny")
+    picture = written(tmp_path).partition("<svg")[2].partition("</svg>")[0]
+    assert "a&lt;b&gt;[c]&amp;amp;" in picture
+    assert "<b>" not in picture
 
 
 def test_other_runs_are_listed_the_newest_first_and_can_be_narrowed_without_a_script(tmp_path: Path) -> None:

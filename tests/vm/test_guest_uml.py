@@ -16,6 +16,7 @@ import pytest
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.guest import GuestJob, GuestResult
 from hpn.testbed.vm.uml import Uml
+from tests.product.hpn import until
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 
@@ -191,7 +192,7 @@ def test_nothing_of_a_guest_outlives_its_host_process(number: signal.Signals, tm
         host.wait(60)
     assert _gone(group), "processes of the guest are left"
     if number != signal.SIGKILL:
-        assert _emptied(tmp_path), "who clears up after the host process left something"
+        until(lambda: not any(tmp_path.iterdir()), "the process that clears up leaves nothing", 30)
 
 
 def _processes_of(folder: Path) -> set[int]:
@@ -205,16 +206,6 @@ def _processes_of(folder: Path) -> set[int]:
             except OSError:
                 continue
     return found
-
-
-def _emptied(folder: Path, timeout_s: float = 30.0) -> bool:
-    """Whether a process that outlives the one that was killed takes away what is there."""
-    deadline = time.monotonic() + timeout_s
-    while left := list(folder.iterdir()):
-        if time.monotonic() > deadline:
-            raise AssertionError(left)
-        time.sleep(0.05)
-    return True
 
 
 def _gone(pids: set[int], timeout_s: float = 30.0) -> bool:

@@ -174,8 +174,7 @@ def test_a_killed_supervisor_leaves_no_process_and_the_name_is_free(hpn: Hpn) ->
     pid = int(str(hpn.labs()[0]["first_pid"]))
     inside = os.stat(f"/proc/{pid}/ns/pid").st_ino
     assert len(_processes_in(inside)) > 10, "BIRDs and the supervisor"
-    warden = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    watch = os.pidfd_open(warden)  # it ends once it has reaped the first process, which is a zombie until then
+    watch = _warden_of(pid)
     os.kill(pid, signal.SIGKILL)
     _until_ended(watch)
     assert _processes_in(inside) == []
@@ -187,10 +186,17 @@ def test_a_lab_that_has_lost_its_folder_is_seen_and_ended(hpn: Hpn) -> None:
     hpn.run("up", "tiny")
     pid = int(str(hpn.labs()[0]["first_pid"]))
     inside = os.stat(f"/proc/{pid}/ns/pid").st_ino
+    watch = _warden_of(pid)
     shutil.rmtree(hpn.state / "labs" / "tiny")
     assert [(lab["name"], lab["state"], lab["first_pid"]) for lab in hpn.labs()] == [("tiny", "lost", pid)]
     assert "lab tiny is down" in hpn.run("down", "tiny")
+    _until_ended(watch)
     assert _processes_in(inside) == []
+
+
+def _warden_of(first_pid: int) -> int:
+    """A pidfd of the lab's warden, which ends once it has reaped the first process: a zombie until then."""
+    return os.pidfd_open(int(Path(f"/proc/{first_pid}/stat").read_text().rpartition(")")[2].split()[1]))
 
 
 def _processes_in(pid_namespace: int) -> list[int]:

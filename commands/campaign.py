@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from hpn.commands.completing import topologies
+from hpn.commands.engine_option import engine_option, scheduler_option, virtual_time_option
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import write
 from hpn.commands.page import Page, as_json_option, json_option, show, stall_limit_option
 from hpn.commands.waiting import say
-from hpn.commands.where import engine_option, scheduler_option, virtual_time_option
-from hpn.scenarios.batch.pool.where import pool_for
+from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.campaign import campaign as campaigns
 from hpn.scenarios.campaign import expected
 from hpn.scenarios.campaign import report as campaign_report

@@ -11,17 +11,17 @@ from pathlib import Path
 import click
 
 from hpn.commands.completing import topologies
+from hpn.commands.engine_option import scheduler_option
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import make_folder, write
-from hpn.commands.overall import leave_page
+from hpn.commands.overall_page import leave_page
 from hpn.commands.page import Page, Share, json_option, starting, tell_left_out
 from hpn.commands.schemas import schema_command
 from hpn.commands.waiting import say, still_runs, waiting
-from hpn.commands.where import scheduler_option
 from hpn.results.export.ci import OF_BASELINES, OF_FILES, Repeats, ci_document, ci_table, gate_lines, grouped
 from hpn.results.export.ci import exit_code as ci_exit_code
 from hpn.results.run.folder import prepare
-from hpn.scenarios.batch.pool.where import pool_for
+from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.batch.suite import baselines, schedule
 from hpn.scenarios.batch.suite.json_schema import suite_schema
 from hpn.scenarios.batch.suite.suite import Run, Suite, load_suite
@@ -134,7 +134,7 @@ def _wanted(suite: Path, topology: str, out: Path) -> Suite:
         raise
 
 
-def _kept(wanted: Suite, baseline: Path | None, tolerance: float | None, out: Path) -> baselines.Kept | None:
+def _kept(wanted: Suite, baseline: Path | None, tolerance: float | None, out: Path) -> baselines.StoredBaseline | None:
     """Return the requested baselines; a refusal is also reported in OUT, which a CI system collects."""
     if baseline is None:
         if tolerance is not None:

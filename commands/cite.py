@@ -35,6 +35,6 @@ def cite(runs: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _runs(named: Sequence[Path]) -> Sequence[Path]:
-    from hpn.results.comparison.gather import gathered  # numpy
+    from hpn.results.comparison.run_arguments import gathered  # numpy
 
     return gathered(named) if named else ()

@@ -19,8 +19,8 @@ from hpn.commands.page import as_json_option, show
 from hpn.results.comparison.baseline import baseline_of, held_against, read, written
 from hpn.results.comparison.differences import Difference, Finding, differences
 from hpn.results.comparison.figures import Key, Summary, summaries
-from hpn.results.comparison.gather import labelled, opened
 from hpn.results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
+from hpn.results.comparison.run_arguments import labelled, opened
 from hpn.results.text.answer import answer
 from hpn.results.text.comparison import comparison_parts, held_lines
 from hpn.results.text.evidence import evidence_parts
@@ -28,7 +28,7 @@ from hpn.results.text.printable import printable
 from hpn.testbed.errors import HpnError, InputError, MachineError
 
 if TYPE_CHECKING:
-    from hpn.results.comparison.science import Evidence
+    from hpn.results.comparison.science import DifferenceEvidence
 
 _ANY = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -107,8 +107,8 @@ def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_
     why_no_evidence = why_not(groups)
     evidence = () if why_no_evidence else _science(groups, tell)
     if html is not None:
-        from hpn.results.page.beside import beside  # Jinja and numpy, which other commands need not load
         from hpn.results.page.comparing import comparison_page
+        from hpn.results.page.side_by_side import beside  # Jinja and numpy, which other commands need not load
 
         write(html, comparison_page(groups, found, evidence, beside(groups), html), "--html")
     if len(groups) == 1:
@@ -158,13 +158,13 @@ def _held(group: Group, save: Path | None, baseline: Path | None, *, as_json: bo
     return 1 if held.worse else 0
 
 
-def _science(groups: Sequence[Group], tell: float | None) -> Sequence[Evidence]:
+def _science(groups: Sequence[Group], tell: float | None) -> Sequence[DifferenceEvidence]:
     from hpn.results.comparison.science import science  # numpy, which baselines do not wait for
 
     return science(groups, tell)
 
 
-def _with_evidence(of: Difference, evidence: Sequence[Evidence], why_none: str) -> dict[str, object]:
+def _with_evidence(of: Difference, evidence: Sequence[DifferenceEvidence], why_none: str) -> dict[str, object]:
     """Return a difference with its evidence; infinite ends of bounds become null."""
     found = next((each for each in evidence if of.key in each.keys and each.group == of.group), None)
     told = None if found is None else asdict(found)

@@ -1,8 +1,8 @@
 """Shell completion: names that a user would otherwise have to look up.
 
-Changes when something else can be looked up. Slow look-ups are cached (``commands.remembered``). If a look-up fails,
-nothing is offered and no error is shown, since the user is still typing. Names that a shell would interpret are not
-offered.
+Changes when something else can be looked up. Slow look-ups are cached (``commands.completion_cache``). If a look-up
+fails, nothing is offered and no error is shown, since the user is still typing. Names that a shell would interpret are
+not offered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from hpn.commands.remembered import digest, kept
+from hpn.commands.completion_cache import digest, kept
 from hpn.testbed.errors import HpnError
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import click
 
 from hpn.commands.completing import drill_names, runs
 from hpn.commands.drill_runs import make, one_by_one, pooled, refusals_told
+from hpn.commands.engine_option import engine_option, scheduler_option, virtual_time_option
 from hpn.commands.followers import tell_next
 from hpn.commands.group import RenamedGroup
 from hpn.commands.page import (
@@ -25,11 +26,10 @@ from hpn.commands.page import (
 )
 from hpn.commands.settings import as_run
 from hpn.commands.waiting import still_runs
-from hpn.commands.where import engine_option, scheduler_option, virtual_time_option
 from hpn.commands.writing import drill_new, drill_schema_
 from hpn.results.comparison.differences import differences
-from hpn.results.comparison.gather import opened
 from hpn.results.comparison.groups import Across, grouped
+from hpn.results.comparison.run_arguments import opened
 from hpn.results.export.junit import check_place
 from hpn.results.judge.verdict import worst_exit_code
 from hpn.results.run.claim import claimed, place_for
@@ -40,12 +40,12 @@ from hpn.results.text.tables import (
     table,
 )
 from hpn.results.text.terminal import summary
-from hpn.scenarios.batch.pool.where import pool_for
+from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.describe import describe, put_elsewhere
 from hpn.scenarios.drill.wrapping import wrapped
 from hpn.scenarios.run import client_site, engines, estimate, refusals, repeats
-from hpn.scenarios.run.order import Batch
+from hpn.scenarios.run.run_order import Batch
 from hpn.testbed.errors import InputError, MachineError, NoisyError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.vm.engines import asked_for
@@ -76,7 +76,7 @@ def drill_ls(as_json: bool) -> None:
 @topology_option
 def drill_show(name: str, topology: FabricSpec | None) -> None:
     """Explain a drill: what happens in hardware, what is emulated, its load, timeline and expectations."""
-    from hpn.scenarios.model.fitting import load_lines  # numpy
+    from hpn.scenarios.model.fitted_drill import load_lines  # numpy
 
     chosen = catalogue.load(name, topology)
     loads = load_lines(chosen)
@@ -95,7 +95,7 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
     A drill that this machine would refuse to run is not called good: what is in the way is told, and whether it can
     run in virtual time. Where it cannot, the exit code is 3.
     """
-    from hpn.scenarios.model.fitting import congestion_lines  # numpy
+    from hpn.scenarios.model.fitted_drill import congestion_lines  # numpy
 
     problems: list[str] = []
     refused_here: dict[str, refusals.Refused] = {}

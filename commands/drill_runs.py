@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import write
-from hpn.commands.overall import leave_page
+from hpn.commands.overall_page import leave_page
 from hpn.commands.page import Page, starting, terminal
 from hpn.commands.waiting import waiting
 from hpn.results.export.ci import OF_FILES, refused_junit, refused_summary
@@ -24,12 +24,12 @@ from hpn.results.run.folder import RunFolder, run_document
 from hpn.results.text.live import LiveView
 from hpn.results.text.terminal import summary
 from hpn.scenarios.batch.pool import drills as pool_drills
-from hpn.scenarios.batch.pool.drills import Wanted, run_all
+from hpn.scenarios.batch.pool.drills import RequestedRun, run_all
 from hpn.scenarios.batch.pool.task import Pool
 from hpn.scenarios.drill.describe import put_elsewhere
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import calibrate, engines, repeats, session
-from hpn.scenarios.run.order import Batch, Order
+from hpn.scenarios.run.run_order import Batch, Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
 from hpn.testbed.vm.engines import EngineSpec
 
@@ -76,8 +76,8 @@ def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page) -> Iterator[R
         left.ended(made.name)
 
 
-def _wanted(batch: Batch, spec: EngineSpec) -> dict[str, Wanted]:
-    return {order.out.name: Wanted(order, spec, batch.tries) for order in batch.orders()}
+def _wanted(batch: Batch, spec: EngineSpec) -> dict[str, RequestedRun]:
+    return {order.out.name: RequestedRun(order, spec, batch.tries) for order in batch.orders()}
 
 
 def make(

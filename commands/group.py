@@ -68,8 +68,8 @@ class LazyGroup(click.Group):
 
     def _outline(self, name: str) -> click.Command:
         """Return the command for completion, without importing its module if it is cached."""
+        from hpn.commands.completion_cache import kept
         from hpn.commands.outline import command_of, outline
-        from hpn.commands.remembered import kept
 
         try:
             return command_of(name, kept(f"command-{name}", lambda: outline(self._command(name))))

@@ -1,4 +1,4 @@
-"""Entry point of jobs: ``python -P -m commands.job JOB`` runs a job of ``scenarios.run.job`` in a guest or process.
+"""Entry point of jobs: ``python -P -m commands.job JOB`` runs a remote task in a guest or process.
 
 A kind of job is a function of its body and its engine, and its name here.
 """
@@ -18,9 +18,9 @@ from importlib import import_module
 from pydantic import JsonValue
 
 from hpn.commands import edge
-from hpn.scenarios.run.job import Job, job_from
+from hpn.scenarios.run.remote_task import RemoteTask, job_from
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel.process import sandbox, survivor
+from hpn.testbed.kernel.process import cleanup_process, sandbox
 from hpn.testbed.vm.engines import EngineSpec, named
 
 Kind = Callable[[JsonValue, EngineSpec], int]
@@ -29,8 +29,8 @@ Kind = Callable[[JsonValue, EngineSpec], int]
 KINDS: Mapping[str, str] = {
     "run": "hpn.commands.drill_runs:run_job",
     "drill": "hpn.commands.drill_runs:pool_job",
-    "sequences": "hpn.scenarios.campaign.block:asked",
-    "lab": "hpn.scenarios.campaign.block:asked_on",
+    "sequences": "hpn.scenarios.campaign.lab_job:asked",
+    "lab": "hpn.scenarios.campaign.lab_job:asked_on",
     "selftest": "hpn.scenarios.selfcheck.selftest.start:asked",
 }
 """Module and function of each kind. The module is imported before a guest's clock counts, with all that a job needs."""
@@ -39,7 +39,7 @@ KINDS: Mapping[str, str] = {
 def main(arguments: list[str]) -> None:
     """Do the job in the command line."""
     job = job_from(arguments[0])
-    survivor.hold(job.held)
+    cleanup_process.hold(job.held)
     if job.parent:
         sandbox.die_with_parent()
         if os.getppid() != job.parent:
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> None:
     edge.run(lambda: kind_of(job), lambda: kind_of(job)(job.body, named(job.engine)))
 
 
-def kind_of(job: Job) -> Kind:
+def kind_of(job: RemoteTask) -> Kind:
     """Import and return the function of such jobs. MachineError for a kind that this hpn does not know."""
     if job.kind not in KINDS:
         raise MachineError(f"no kind of job {job.kind!r}; it comes from another version of hpn")

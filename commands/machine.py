@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from hpn.commands.engine_option import OneOf, engine_option, virtual_time_option
 from hpn.commands.followers import tell_next
 from hpn.commands.page import Page, as_json_option, show, stall_limit_option, terminal
-from hpn.commands.where import OneOf, engine_option, virtual_time_option
 from hpn.results.judge.ground_truth import ground_truth_table, paused_table
 from hpn.results.text.live import LiveSteps
 from hpn.results.text.tables import (

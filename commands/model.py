@@ -57,7 +57,7 @@ def model_(
     from hpn.commands.waiting import share_done
     from hpn.scenarios.drill import catalogue
     from hpn.scenarios.model.answer import model
-    from hpn.scenarios.model.measured import load, shipped
+    from hpn.scenarios.model.failover_times import load, shipped
     from hpn.scenarios.model.page import document, page
     from hpn.testbed.lab.service.preflight import available_memory
 
@@ -73,7 +73,7 @@ def model_(
 def _calibrate(folders: list[Path], times: Path | None, out: Page) -> int:
     """Write the failover times of these runs."""
     from hpn.scenarios.model.calibrating import measured_in
-    from hpn.scenarios.model.measured import text_of
+    from hpn.scenarios.model.failover_times import text_of
     from hpn.scenarios.model.page import measured_document, measured_table
 
     if times is None:

@@ -15,7 +15,7 @@ from hpn.commands.page import Page, json_option
 from hpn.testbed.fabric.presets import PRESETS
 
 if TYPE_CHECKING:
-    from hpn.scenarios.model.month.month import Asked
+    from hpn.scenarios.model.month.month import MonthRequest
 
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -59,7 +59,11 @@ def month(
     from hpn.results.text.month import assumptions_table, month_table, told_changes
     from hpn.scenarios.model.month.assumptions import told, with_set
     from hpn.scenarios.model.month.failures import MONTH_H
-    from hpn.scenarios.model.month.month import NETWORKS, Asked, reckon  # numpy, which other commands need not load
+    from hpn.scenarios.model.month.month import (  # numpy, which other commands need not load
+        NETWORKS,
+        MonthRequest,
+        reckon,
+    )
     from hpn.testbed.lab.service.preflight import available_memory
 
     page, given = Page(as_json), with_set(changes)
@@ -69,7 +73,7 @@ def month(
         return
     cores = PRESETS["pods"].spec.cores if pods > 1 else 0
     spec = PRESETS["pod"].spec.model_copy(update={"pods": pods, "cores": cores})
-    asked = Asked(tuple(dict.fromkeys(networks)) or NETWORKS, spec, gpus, queue_pairs, months, seed, given)
+    asked = MonthRequest(tuple(dict.fromkeys(networks)) or NETWORKS, spec, gpus, queue_pairs, months, seed, given)
     available = available_memory() or float("inf")
     if load_map is not None or job_sizes is not None:
         _draw(asked, available, load_map, job_sizes)
@@ -82,7 +86,7 @@ def month(
     tell_next("month", quiet=as_json, changes=changes)
 
 
-def _draw(asked: Asked, available: float, load_map: Path | None, job_sizes: Path | None) -> None:
+def _draw(asked: MonthRequest, available: float, load_map: Path | None, job_sizes: Path | None) -> None:
     from hpn.results.graph.loadmap import load_map_svg
     from hpn.results.graph.sizes import sizes_svg
     from hpn.scenarios.model.month.loads import job_courses, load_map_of, load_panels

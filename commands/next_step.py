@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpn.commands.results import index_of
-from hpn.results.index.queries import RunLine, Wanted, runs
+from hpn.results.index.queries import RunFilter, RunLine, runs
 from hpn.results.text.printable import printable
 from hpn.testbed.errors import HpnError
 from hpn.testbed.lab.service import registry
@@ -46,4 +46,4 @@ def _newest() -> RunLine | None:
     if not _RUNS.is_dir():
         return None
     with index_of(_RUNS) as index:
-        return next(iter(runs(index, Wanted(), 1)), None)
+        return next(iter(runs(index, RunFilter(), 1)), None)

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from hpn.commands import completing
+from hpn.commands.engine_option import OneOf
 from hpn.commands.group import RenamedGroup
-from hpn.commands.where import OneOf
 
 Outline = dict[str, Any]
 """Outline as JSON data."""

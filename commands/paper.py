@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from hpn.commands.completing import claims as claim_keys
+from hpn.commands.engine_option import OneOf, scheduler_option
 from hpn.commands.followers import tell_next
 from hpn.commands.page import Page, json_option
 from hpn.commands.settings import as_run
 from hpn.commands.waiting import still_runs, waiting
-from hpn.commands.where import OneOf, scheduler_option
 from hpn.results.run.claim import place_for
 from hpn.results.run.folder import prepare
-from hpn.scenarios.batch.pool.where import pool_for
+from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.paper import answers, reproduce
 from hpn.testbed.vm.engines import ENGINES
 

@@ -20,7 +20,7 @@ from hpn.commands.page import as_json_option, show, terminal
 from hpn.commands.tables import export
 from hpn.results.index.experiments import set_apart
 from hpn.results.index.prune import delete, old_runs
-from hpn.results.index.queries import Wanted, counts, runs, trends
+from hpn.results.index.queries import RunFilter, counts, runs, trends
 from hpn.results.index.store import Index, opened
 from hpn.results.text.index import counts_table, runs_table, trend_parts
 from hpn.results.text.printable import escaped_name, printable
@@ -75,7 +75,7 @@ def ls(
     as_json: bool,
 ) -> None:
     """List runs, the newest first."""
-    wanted = Wanted(drill, outcome or "", fabric, engine, since)
+    wanted = RunFilter(drill, outcome or "", fabric, engine, since)
     empty = _no_run(root, wanted)
     newest = None
     with index_of(root) as index:
@@ -94,9 +94,9 @@ def ls(
     tell_next("results ls", quiet=as_json, run=newest, drill=None if newest or counted else "link-down")
 
 
-def _no_run(root: Path, wanted: Wanted) -> str:
+def _no_run(root: Path, wanted: RunFilter) -> str:
     """Return why a list is empty, and what fills it."""
-    if wanted != Wanted():
+    if wanted != RunFilter():
         return f"no run below {root} is like that; hpn results ls without options shows every run"
     return f"no run below {root}; hpn drill run NAME makes one, --runs names another folder"
 
@@ -115,7 +115,7 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
     the limit.
     """
     with index_of(root) as index:
-        found = set_apart(trends(index, Wanted(drill=drill, engine=engine), expectation, most))
+        found = set_apart(trends(index, RunFilter(drill=drill, engine=engine), expectation, most))
     if as_json:
         click.echo(_json([asdict(each) for each in found]))
         return

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import click
 
 from hpn.results.text.printable import printable
-from hpn.scenarios.batch.pool.drills import Wanted
+from hpn.scenarios.batch.pool.drills import RequestedRun
 from hpn.scenarios.batch.pool.task import Task
 from hpn.scenarios.run import estimate, wall_cost
 from hpn.scenarios.run.runs_left import RunsLeft
@@ -45,7 +45,7 @@ def share_done(
     return heard
 
 
-def waiting(wanted: Mapping[str, Wanted], width: int, *, elsewhere: bool = False) -> RunsLeft:
+def waiting(wanted: Mapping[str, RequestedRun], width: int, *, elsewhere: bool = False) -> RunsLeft:
     """Print how long the runs take, ``width`` side by side; return an object that updates it as they end.
 
     ``elsewhere``: other machines make them, so that only their pace gives an estimate.

@@ -10,8 +10,8 @@ import click
 
 from hpn.commands.completing import labs
 from hpn.commands.page import Length, lab_option, terminal
-from hpn.results.watch.moment import Moment
-from hpn.results.watch.views import JsonLines, Log, Screen, View
+from hpn.results.watch.outputs import JsonLines, Log, Screen, View
+from hpn.results.watch.snapshot import Snapshot
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Fabric
@@ -74,11 +74,11 @@ class _Watched:
         now = self._ports.read()
         self._rates, self._last = rates(self._last, now), now
 
-    def look(self) -> Moment:
+    def look(self) -> Snapshot:
         """Return the lab's state, with its problems from the supervisor."""
         found = status.from_json(control.call(self.socket, "status"))
         up_s = time.time() - self._record.started_at
-        return Moment(self._record.name, self._record.datapath, up_s, self._fabric, found, self._rates)
+        return Snapshot(self._record.name, self._record.datapath, up_s, self._fabric, found, self._rates)
 
 
 class _Due:

@@ -12,7 +12,7 @@ from hpn.commands.followers import tell_next
 from hpn.commands.schemas import Begun, schema_command, schema_option
 from hpn.failover.faults import FAULTS
 from hpn.scenarios.drill.json_schema import drill_schema
-from hpn.scenarios.drill.writing import TEMPLATES, Wish, completed
+from hpn.scenarios.drill.writing import TEMPLATES, DrillRequest, completed
 from hpn.testbed.fabric.load import is_path
 from hpn.testbed.fabric.presets import PRESETS
 
@@ -45,10 +45,10 @@ def drill_new(
     \b
     hpn drill new my-crash --fault tor-crash --template job
     """
-    from hpn.scenarios.model.fitting import fitted  # numpy
+    from hpn.scenarios.model.fitted_drill import fitted  # numpy
 
     told = any(given is not None for given in (template, fault, topology, target))
-    wish = Wish(template or "streams", fault or "link-down", topology or "", target or "", name or "")
+    wish = DrillRequest(template or "streams", fault or "link-down", topology or "", target or "", name or "")
     if not told:
         wish = _asked(name)
     wish = completed(wish)
@@ -59,22 +59,24 @@ def drill_new(
     tell_next("drill new", file=out if is_path(str(out)) else f"./{out}")
 
 
-def _asked(name: str | None) -> Wish:
+def _asked(name: str | None) -> DrillRequest:
     """Prompt for the missing choices; every question has a default."""
     for each in TEMPLATES.values():
         click.echo(f"  {each.name:<10} {each.summary}")
     template = click.prompt("What runs", type=click.Choice(list(TEMPLATES)), default="streams", show_choices=False)
-    wish = Wish(template=template, name=name or "")
+    wish = DrillRequest(template=template, name=name or "")
     if TEMPLATES[template].breaks:
         click.echo(f"  {', '.join(FAULTS)}")
         fault = click.prompt("What breaks", type=click.Choice(list(FAULTS)), default="link-down", show_choices=False)
-        wish = Wish(template=template, fault=fault, name=name or "")
+        wish = DrillRequest(template=template, fault=fault, name=name or "")
     click.echo(f"  {', '.join(PRESETS)}, a topology file, or {{preset: tiny, rails: 4}}")
     topology = click.prompt("Where", default=completed(wish).topology)
-    wish = Wish(template, wish.fault, topology, name=wish.name)
+    wish = DrillRequest(template, wish.fault, topology, name=wish.name)
     target = click.prompt("Which part", default=completed(wish).target) if TEMPLATES[template].breaks else ""
-    wish = completed(Wish(template, wish.fault, topology, target, wish.name))
-    return wish if name else Wish(template, wish.fault, topology, target, click.prompt("Name", default=wish.name))
+    wish = completed(DrillRequest(template, wish.fault, topology, target, wish.name))
+    return (
+        wish if name else DrillRequest(template, wish.fault, topology, target, click.prompt("Name", default=wish.name))
+    )
 
 
 drill_schema_ = schema_command("drill", "docs/writing-drills.md", drill_schema)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hpn.api import run as run
     from hpn.failover.analysis.model import DrillMetrics as DrillMetrics
     from hpn.failover.faults import FAULTS as FAULTS
-    from hpn.failover.inject.levers import LabLevers as LabLevers
+    from hpn.failover.inject.lab_actions import LabActions as LabActions
     from hpn.results.graph.dot import fabric_dot as fabric_dot
     from hpn.results.graph.overlay import Mark as Mark
     from hpn.results.graph.overlay import Overlay as Overlay
@@ -71,7 +71,7 @@ _PLACES = {
     "HpnError": "hpn.testbed.errors",
     "InputError": "hpn.testbed.errors",
     "Lab": "hpn.testbed.lab.lab",
-    "LabLevers": "hpn.failover.inject.levers",
+    "LabActions": "hpn.failover.inject.lab_actions",
     "METRICS": "hpn.scenarios.expect.metrics",
     "MachineError": "hpn.testbed.errors",
     "NoisyError": "hpn.testbed.errors",
@@ -122,7 +122,7 @@ __all__ = [
     "HpnError",
     "InputError",
     "Lab",
-    "LabLevers",
+    "LabActions",
     "MachineError",
     "Mark",
     "NoisyError",

@@ -16,7 +16,7 @@ from hpn.results.run.progress import Progress
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import engines
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric

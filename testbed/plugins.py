@@ -1,7 +1,7 @@
 """Plug-ins: Python files in a user's folder, which add entries to the registries of hpn.
 
 They are loaded before the registries are used, also in guests and in the processes of a pool: all of them get the
-folders from the environment. Workers of a dask scheduler get them with each task (``scenarios.batch.pool.given``).
+folders from the environment. Workers of a dask scheduler get them with each task (``scenarios.batch.pool.sent_files``).
 """
 
 from __future__ import annotations

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from docs.site.markdown import code, page, plain, prose, table
 from docs.site.models import keys
-from hpn.failover.faults import FAULTS, Fault, Told
+from hpn.failover.faults import FAULTS, Fault, VisibleTo
 from hpn.failover.faults.base import SwitchPart
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.schema import RestoredFaultEntry, fault_model
 
 _TELLS = {
-    Told.CARRIER: "the ports that are hit lose carrier",
-    Told.NEIGHBOURS: "a switch says so, carrier stays",
-    Told.NOBODY: "nobody is told; only what is missed can tell",
+    VisibleTo.CARRIER: "the ports that are hit lose carrier",
+    VisibleTo.NEIGHBOURS: "a switch says so, carrier stays",
+    VisibleTo.NOBODY: "nobody is told; only what is missed can tell",
 }
 _PART = {
     SwitchPart.WHOLE: "the whole switch",

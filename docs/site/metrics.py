@@ -14,9 +14,9 @@ from hpn.scenarios.drill.schema import (
     YesOrNoExpectation,
     expectation_model,
 )
-from hpn.scenarios.expect.asked import Bound
 from hpn.scenarios.expect.metric import Metric, Pauses, Shape, Slowed, Traffic
 from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.selection import Bound
 
 _INTRODUCTION = """# Metrics and expectations
 

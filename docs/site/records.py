@@ -22,7 +22,7 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.paths import PathAt
 from hpn.results.judge.verdict import Verdict
 from hpn.results.run import fabric, series
-from hpn.results.run.counted import QueuePairCounts, Workers
+from hpn.results.run.counters import QueuePairCounts, Workers
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
 from hpn.testbed.events import Event

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hpn.failover.faults import FAULTS, Told, Unit, parameter
+from hpn.failover.faults import FAULTS, Unit, VisibleTo, parameter
+from hpn.failover.faults.actions import Action, FaultActions, LostFrames
 from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, LinkFault, Need
-from hpn.failover.faults.levers import Action, Levers, Lost
 from hpn.failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
 
 
@@ -19,7 +19,7 @@ class Dim(LinkFault):
     """
 
     KIND: ClassVar[str] = "dim"
-    TELLS: ClassVar[Told] = Told.NOBODY
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
     STEADY: ClassVar[bool] = True
     SESSIONS_DOWN: ClassVar[bool] = False
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_INGRESS})
@@ -35,9 +35,9 @@ class Dim(LinkFault):
         """In all that goes up."""
         return streams((Direction.UP,), Frames)
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, levers: FaultActions) -> Action:
         """Where it arrives."""
-        return levers.lose(self, levers.fabric.link(self.link), (Direction.UP,), Lost.EVERYTHING, self.share)
+        return levers.lose(self, levers.fabric.link(self.link), (Direction.UP,), LostFrames.EVERYTHING, self.share)
 
 
 FAULTS.add(Dim)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hpn.testbed.errors import InputError
-from hpn.traffic.flows.patterns import PATTERNS, Asked, Demand, Pattern, Stream
+from hpn.traffic.flows.patterns import PATTERNS, Demand, Pattern, PatternRequest, Stream
 
 
-def _ring(asked: Asked) -> Demand:
+def _ring(asked: PatternRequest) -> Demand:
     found: list[Stream] = []
     fabric = asked.fabric
     hosts = [host for host in fabric.hosts if not host.spare]

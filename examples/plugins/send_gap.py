@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.choose import chosen_flows, nothing
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure
 from hpn.scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
 from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.selection import Selection
 
 
-def _worst(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _worst(expectation: Selection, metrics: DrillMetrics) -> Figure:
     chosen = list(chosen_flows(expectation, metrics))
     if not chosen:
         return nothing(expectation)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
 
 _EARLY_NS = 1_000_000_000
 """Longest time before the run's end at which a finished client may end: its last step would not have fitted."""

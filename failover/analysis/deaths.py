@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowResult, Phases
-from hpn.failover.analysis.words import in_ms, queue_pairs
+from hpn.failover.analysis.phrases import in_ms, queue_pairs
 
 NOTICED = "an end of the link noticed"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Downtime:
-    """From the host's death to the moment at which every stand-in had K packets in order delivered.
+    """From the host's death to the moment at which every replacement flow had K packets in order delivered.
 
     ``ms`` is None when that moment did not come, and ``reason`` says why. It can be told to ``resolution_ms``.
     """
@@ -16,6 +16,6 @@ class Downtime:
     since_ns: int  # the first death of the hosts taken over from, before the call
     until_ns: int | None
     stand_ins: int
-    last_flow: str  # the stand-in that came last
+    last_flow: str  # the replacement flow that came last
     resolution_ms: float
     reason: str = ""

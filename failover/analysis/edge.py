@@ -24,7 +24,7 @@ class Relation(StrEnum):
     BOTH = "both"  # both its NICs are hit
     TRANSIT = "transit"  # something on a path it may take is hit, neither NIC is
     NONE = "none"  # if no earlier fault touches it either, control group: it must lose nothing
-    ABSENT = "absent"  # closed by then, or a stand-in that has not begun
+    ABSENT = "absent"  # closed by then, or a replacement flow that has not begun
 
     @property
     def is_touched(self) -> bool:

@@ -20,9 +20,9 @@ from hpn.failover.analysis.edge import Relation as Relation
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.impairment import EdgeImpairment, Impairment
 from hpn.failover.analysis.job import JobMetrics
-from hpn.failover.analysis.marks import Marked
 from hpn.failover.analysis.offered import Offered
 from hpn.failover.analysis.ports import PortMetrics
+from hpn.failover.analysis.protocol_events import EventSpan
 from hpn.failover.analysis.settings import QUICK as QUICK
 from hpn.failover.analysis.settings import Settings as Settings
 from hpn.failover.analysis.transfers import Transfers
@@ -151,7 +151,7 @@ class FlowResult:
     outage_count: int
     longest_outages: tuple[Outage, ...]  # at most 100, in order of time
     edges: tuple[FlowEdgeResult, ...]  # same order as DrillMetrics.edges
-    replaces: int | None = None  # of a stand-in: the flow whose work it took on
+    replaces: int | None = None  # of a replacement flow: the flow whose work it took on
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class EdgeResult:
     goodput: Goodput  # all flows
     nics: tuple[NicGoodput, ...]
     phases: Phases
-    marks: tuple[Marked, ...] = ()  # what the protocols of the whole lab did in the window
+    marks: tuple[EventSpan, ...] = ()  # what the protocols of the whole lab did in the window
     downtime: Downtime | None = None  # of a takeover: how long the job stood still
     impairment: EdgeImpairment = EdgeImpairment()  # noqa: RUF009 - frozen
     congestion: EdgeCongestion | None = None  # None: it took nothing, or nobody knows the offered load
@@ -240,7 +240,7 @@ class DrillMetrics:
     """
 
     settings: Settings
-    flow_count: int  # stand-ins not counted: they send when others no longer do
+    flow_count: int  # replacement flows not counted: they send when others no longer do
     few_flows: bool  # fewer than the 16 that RFC 6414 asks for
     noise: NoiseFloor
     resolution_ms: float

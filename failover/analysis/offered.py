@@ -14,7 +14,7 @@ from itertools import groupby
 FULL = 1.0
 """Share of its rate up to which a link carries its offered load."""
 NO_PATH = "no path left"
-"""Beginning of ``Lost.why`` if no port of the NIC leads to the other end."""
+"""Beginning of ``UndeliveredFlow.why`` if no port of the NIC leads to the other end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Crossing:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class UndeliveredFlow:
     """A flow whose packets do not arrive, and why."""
 
     flow: int
@@ -51,7 +51,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StablePeriod:
     """A time in which no path changes, those of moments apart; the last after an edge is what failover leads to.
 
     Times are CLOCK_MONOTONIC of a run; of a drill that was not run, since traffic began.
@@ -62,16 +62,16 @@ class Span:
     after: str  # label of the edge that begins it; '' before the first
     crossing: tuple[Crossing, ...]
     unknown: int  # flows whose path nobody knows
-    pathless: tuple[Lost, ...] = ()
+    pathless: tuple[UndeliveredFlow, ...] = ()
     marred: tuple[int, ...] = ()  # flows whose path crosses a link that a fault makes lose packets
-    unanswered: tuple[Lost, ...] = ()  # flows whose acknowledgements do not arrive
+    unanswered: tuple[UndeliveredFlow, ...] = ()  # flows whose acknowledgements do not arrive
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
     """The offered load of a run or a drill, span by span. ``links``: the busiest, and all that are overloaded."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[StablePeriod, ...]
     links: tuple[OfferedLink, ...]
     flows: int = 0
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from hpn.failover.analysis.marks import Mark
 from hpn.failover.analysis.model import Edge, EdgeKind, EdgeResult, FlowEdgeResult, HitLink, Phase, Phases
+from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.routing.pathcontrol.actions import STEERING
 
@@ -71,7 +71,7 @@ def converged(result: EdgeResult, validation_s: float) -> Phase:
     If both ``reason`` and ``ms`` are set, the lab was not quiet for the validation time after it: it took longer than
     that.
     """
-    of_protocols = [marked for marked in result.marks if marked.mark is not Mark.DIED]
+    of_protocols = [marked for marked in result.marks if marked.mark is not ProtocolEvent.DIED]
     if not of_protocols:
         return Phase(None, reason="no protocol changed its state")
     last = max(of_protocols, key=lambda marked: marked.last_ns)

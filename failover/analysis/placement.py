@@ -19,7 +19,7 @@ _Direction = tuple[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class DataPath:
     """The path of a queue pair's data. ``dropped``: why it does not arrive, after the last of ``links``."""
 
     flow: int
@@ -61,7 +61,7 @@ class Placement:
     when: str
     edges: int
     at_ns: int
-    ways: tuple[Way, ...]
+    ways: tuple[DataPath, ...]
     tiers: tuple[TierSpread, ...]
 
     @property
@@ -70,7 +70,7 @@ class Placement:
         return sum(way.dropped is not None for way in self.ways)
 
 
-def spreads(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -> tuple[TierSpread, ...]:
+def spreads(fabric: Fabric, ways: Sequence[DataPath], is_up: Callable[[str], bool]) -> tuple[TierSpread, ...]:
     """Return the figures of each tier that is crossed, from the NICs up and down again."""
     crossed: Counter[_Direction] = Counter(way for each in ways for way in _directions(fabric, each.links))
     tiers: dict[str, dict[str, dict[_Direction, int]]] = {}
@@ -85,7 +85,7 @@ def spreads(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -
     return tuple(_spread(tier, tiers[tier], (chosen | down).get(tier, ())) for tier in sorted(tiers, key=_order))
 
 
-def _choices_down(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -> dict[str, list[list[int]]]:
+def _choices_down(fabric: Fabric, ways: Sequence[DataPath], is_up: Callable[[str], bool]) -> dict[str, list[list[int]]]:
     """Return, by tier, how often each switch that chose among the same links downwards took each of them."""
     towards: dict[str, Mapping[str, tuple[str, ...]]] = {}
     found: dict[str, dict[tuple[str, ...], Counter[str]]] = {}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from hpn.failover.analysis.readings import Ports, Reading, Sampled, Watched
+from hpn.failover.analysis.port_sampling import Ports, Reading, Sampled, Watched
 
 _COURSE_NS = 100_000_000
 _QUANTILE = 0.99

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hpn.failover.analysis.edge import EdgeKind
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, LossPattern, Phase
-from hpn.failover.analysis.words import about_ms, plain
+from hpn.failover.analysis.phrases import about_ms, plain
 
 
 @dataclass(frozen=True, slots=True)

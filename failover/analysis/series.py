@@ -37,7 +37,7 @@ class SeriesFlow:
     src_nic: str
     dst_nic: str
     packet_bytes: int
-    replaces: int | None = None  # of a stand-in: the flow whose work it took on
+    replaces: int | None = None  # of a replacement flow: the flow whose work it took on
 
 
 def bins_of(start_ns: int, end_ns: int, width_ns: int = BIN_NS) -> Bins:

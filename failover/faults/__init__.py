@@ -2,7 +2,7 @@
 
 A new fault is one frozen dataclass in a module here, listed in ``_ALL``, from which ``FAULTS`` is made. Its first field
 is the target; every other field is a parameter of the drill file (``parameter`` carries its unit and range). It defines
-everything that ``Fault`` requires of a kind, including its fault action on a lab (``failover.faults.levers``). Which
+everything that ``Fault`` requires of a kind, including its fault action on a lab (``failover.faults.actions``). Which
 faults may overlap follows from these definitions (``failover.faults.compose``).
 """
 
@@ -18,7 +18,7 @@ from hpn.failover.faults.base import (
     PlannedFault,
     Replacement,
     TargetKind,
-    Told,
+    VisibleTo,
     lacks,
     nics_hit,
 )
@@ -74,13 +74,13 @@ __all__ = [
     "StackUpgrade",
     "TargetKind",
     "Tier",
-    "Told",
     "TorControlHang",
     "TorCrash",
     "TorDataplaneDeath",
     "TorDrain",
     "TorLeave",
     "Unit",
+    "VisibleTo",
     "make",
     "nics_hit",
     "parameter",

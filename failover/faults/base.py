@@ -11,7 +11,7 @@ from enum import Enum, StrEnum, auto
 from typing import ClassVar
 
 from hpn.failover.analysis.model import EdgeKind
-from hpn.failover.faults.levers import Action, Levers
+from hpn.failover.faults.actions import Action, FaultActions
 from hpn.failover.faults.streams import EVERYTHING, NOTHING, Stream
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind
 
@@ -58,7 +58,7 @@ class PlannedEdge:
     part: Fault | None = None
 
 
-class Told(Enum):
+class VisibleTo(Enum):
     """Whom a fault tells that it is there."""
 
     CARRIER = auto()  # the ports that are hit: they lose carrier
@@ -95,7 +95,7 @@ class Fault(ABC):
 
     KIND: ClassVar[str]
     TARGET: ClassVar[TargetKind]
-    TELLS: ClassVar[Told]
+    TELLS: ClassVar[VisibleTo]
     STEADY: ClassVar[bool]  # its effect is continuous, without interruption
     PART: ClassVar[SwitchPart]  # of the switches that are affected as a whole
     REPAIRS_ITSELF: ClassVar[bool]  # its edges include the repair, ``for`` has no meaning
@@ -123,7 +123,7 @@ class Fault(ABC):
         """Return its failures and repairs in order; injected at ``at_ns``, restored after ``for_ns`` (None: never)."""
 
     @abstractmethod
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Return the action that injects it into a lab, with its inverse. Nothing is executed or stored yet."""
 
     @abstractmethod
@@ -175,7 +175,7 @@ def lacks(fault: type[Fault]) -> set[str]:
 class CarrierFault(Fault):
     """Defaults of faults that take carrier once and give it back once."""
 
-    TELLS: ClassVar[Told] = Told.CARRIER
+    TELLS: ClassVar[VisibleTo] = VisibleTo.CARRIER
     STEADY: ClassVar[bool] = True
     PART: ClassVar[SwitchPart] = SwitchPart.NONE
     REPAIRS_ITSELF: ClassVar[bool] = False

@@ -7,7 +7,7 @@ kind is named here: each defines what it hides and what it shows in.
 
 from __future__ import annotations
 
-from hpn.failover.faults.base import Fault, PlannedFault, SwitchPart, Told
+from hpn.failover.faults.base import Fault, PlannedFault, SwitchPart, VisibleTo
 from hpn.testbed.fabric.model import Fabric, Role
 
 _HALVES = {SwitchPart.CONTROL, SwitchPart.FORWARDING}
@@ -22,7 +22,7 @@ def clash(one: PlannedFault, other: PlannedFault, fabric: Fabric) -> str:
     kind, its = one.fault.KIND, other.fault.KIND
     if kind == its and one.fault.target == other.fault.target:
         return f"both are {kind} on {one.fault.target}"
-    if links == others and one.fault.TELLS is other.fault.TELLS is Told.CARRIER:
+    if links == others and one.fault.TELLS is other.fault.TELLS is VisibleTo.CARRIER:
         return f"both take the carrier of {min(links)}"
     switch = _switch_of_both(one.fault, other.fault, fabric)
     if switch and not _at_one_switch(one, other):
@@ -63,7 +63,7 @@ def _at_one_switch(one: PlannedFault, other: PlannedFault) -> bool:
 
 def _hides(cover: Fault, covered: Fault, within: bool) -> bool:
     """Return True if ``covered`` is invisible during ``cover``. ``within``: ``cover`` acts on all its links."""
-    if cover.TELLS is Told.CARRIER:
+    if cover.TELLS is VisibleTo.CARRIER:
         return within and cover.STEADY
     shows = covered.shows_in()
     return bool(shows) and shows <= cover.silences()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults.actions import Action, FaultActions
 from hpn.failover.faults.base import (
     AS_OFTEN_AS_A_TOR,
     MS,
@@ -15,10 +16,9 @@ from hpn.failover.faults.base import (
     PlannedFault,
     SwitchPart,
     TargetKind,
-    Told,
+    VisibleTo,
 )
 from hpn.failover.faults.fields import Unit, parameter
-from hpn.failover.faults.levers import Action, Levers
 from hpn.failover.faults.node import SwitchFault, TorCrash
 from hpn.failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
 
@@ -34,16 +34,16 @@ class TorControlHang(SwitchFault):
 
     KIND: ClassVar[str] = "tor-control-hang"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TELLS: ClassVar[Told] = Told.NOBODY
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
     PART: ClassVar[SwitchPart] = SwitchPart.CONTROL
 
     def silences(self) -> frozenset[Stream]:
         """Return all LACP, both ways. The kernel still answers ARP, and BGP sessions stay up until they time out."""
         return streams(Direction, (Frames.LACP,))
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Stop the ToR's control plane."""
-        return levers.hang(levers.fabric.node(self.switch).name)
+        return actions.hang(actions.fabric.node(self.switch).name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,16 @@ class TorLeave(SwitchFault):
 
     KIND: ClassVar[str] = "tor-leave"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TELLS: ClassVar[Told] = Told.NEIGHBOURS
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NEIGHBOURS
     SESSIONS_DOWN: ClassVar[bool] = False
 
     def silences(self) -> frozenset[Stream]:
         """Return no stream: the ToR keeps forwarding."""
         return NOTHING
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Have the ToR signal its LACP partners that it is out of Synchronization."""
-        return levers.leave(levers.fabric.node(self.switch).name)
+        return actions.leave(actions.fabric.node(self.switch).name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class TorDrain(SwitchFault):
 
     KIND: ClassVar[str] = "tor-drain"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TELLS: ClassVar[Told] = Told.NEIGHBOURS
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NEIGHBOURS
 
     grace_ns: int = parameter("grace", Unit.DURATION, 100 * MS, 600_000 * MS)
 
@@ -96,9 +96,9 @@ class TorDrain(SwitchFault):
         """Return no stream until the ToR goes down."""
         return NOTHING
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Withdraw the host routes, the first step; the other steps are parts."""
-        return levers.withdraw(levers.fabric.node(self.switch).name)
+        return actions.withdraw(actions.fabric.node(self.switch).name)
 
     def last_step(self, planned: PlannedFault) -> PlannedFault | None:
         """Return the crash that ends the drain."""
@@ -127,7 +127,7 @@ class BgpReset(LinkFault):
 
     KIND: ClassVar[str] = "bgp-reset"
     TARGET: ClassVar[TargetKind] = TargetKind.UPLINK
-    TELLS: ClassVar[Told] = Told.NEIGHBOURS
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NEIGHBOURS
     STEADY: ClassVar[bool] = True
     REPAIRS_ITSELF: ClassVar[bool] = True
     SESSIONS_DOWN: ClassVar[bool] = False
@@ -147,6 +147,6 @@ class BgpReset(LinkFault):
         """Return no stream: it shows in the daemons' messages."""
         return NOTHING
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Reset the session."""
-        return levers.reset_session(levers.fabric.link(self.link))
+        return actions.reset_session(actions.fabric.link(self.link))

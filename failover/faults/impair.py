@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkFault, Need, TargetKind, Told
+from hpn.failover.faults.actions import Action, FaultActions, LostFrames
+from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkFault, Need, TargetKind, VisibleTo
 from hpn.failover.faults.fields import Unit, choice, parameter
-from hpn.failover.faults.levers import Action, Levers, Lost
 from hpn.failover.faults.streams import EVERYTHING, NOTHING, Direction, Directions, Frames, Stream, streams
 
 
@@ -43,7 +43,7 @@ _DROPPED: Mapping[Dropped, tuple[Frames, ...]] = {
 class _Silent(LinkFault):
     """Faults that no protocol notices. Each says what it hides, and what hides it."""
 
-    TELLS: ClassVar[Told] = Told.NOBODY
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
     STEADY: ClassVar[bool] = True
     SESSIONS_DOWN: ClassVar[bool] = False
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_INGRESS})
@@ -78,9 +78,9 @@ class OneWayLoss(_Silent):
         """Return all frames in that direction."""
         return streams((self.direction,), Frames)
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Drop everything where that direction arrives."""
-        return levers.lose(self, levers.fabric.link(self.link), (self.direction,), Lost.EVERYTHING)
+        return actions.lose(self, actions.fabric.link(self.link), (self.direction,), LostFrames.EVERYTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ class SilentDrop(_Silent):
         """Return data; the little else that ``all-but-control`` drops is hardly ever sent."""
         return EVERYTHING if self.traffic is Dropped.EVERYTHING else streams(Direction, (Frames.DATA,))
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Drop a share of the frames at both ends."""
-        return levers.lose(
-            self, levers.fabric.link(self.link), Directions.BOTH.each, Lost(self.traffic.value), self.share
+        return actions.lose(
+            self, actions.fabric.link(self.link), Directions.BOTH.each, LostFrames(self.traffic.value), self.share
         )
 
 
@@ -139,9 +139,9 @@ class LacpLoss(_Silent):
         """Return LACPDUs."""
         return streams(self.direction.each, (Frames.LACP,))
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Drop LACPDUs where they arrive."""
-        return levers.lose(self, levers.fabric.link(self.link), self.direction.each, Lost.LACP)
+        return actions.lose(self, actions.fabric.link(self.link), self.direction.each, LostFrames.LACP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,9 @@ class ArpLoss(_Silent):
         """Return ARP."""
         return streams(self.direction.each, (Frames.ARP,))
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Drop ARP where it arrives."""
-        return levers.lose(self, levers.fabric.link(self.link), self.direction.each, Lost.ARP)
+        return actions.lose(self, actions.fabric.link(self.link), self.direction.each, LostFrames.ARP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +195,9 @@ class BitCorruption(_Silent):
         """Return data."""
         return streams(Direction, (Frames.DATA,))
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Flip bits in arriving packets at both ends."""
-        return levers.corrupt(self, levers.fabric.link(self.link), self.share)
+        return actions.corrupt(self, actions.fabric.link(self.link), self.share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +223,9 @@ class LinkDelay(_Silent):
         """Return every frame."""
         return EVERYTHING
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Delay departing frames at both ends."""
-        return levers.delay(self, levers.fabric.link(self.link), self.delay_ns, self.jitter_ns)
+        return actions.delay(self, actions.fabric.link(self.link), self.delay_ns, self.jitter_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +254,6 @@ class RateDrop(_Silent):
         """Return the fault with a ``times``-th of the rate, for a ``times``-th of the traffic."""
         return replace(self, rate=self.rate / times)
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Lower the rate of both ends."""
-        return levers.slow(self, levers.fabric.link(self.link), self.rate)
+        return actions.slow(self, actions.fabric.link(self.link), self.rate)

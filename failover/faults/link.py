@@ -7,19 +7,19 @@ from enum import StrEnum
 from typing import ClassVar
 
 from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults.actions import Action, FaultActions
 from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkCarrierFault, PlannedEdge, TargetKind
 from hpn.failover.faults.fields import Unit, choice, parameter
-from hpn.failover.faults.levers import Action, Levers
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut(LinkCarrierFault):
     """The lower end is taken down; the upper loses carrier with it."""
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Take the lower end's port down."""
-        link = levers.fabric.link(self.link)
-        return levers.cut([(link, link.lower.node)])
+        link = actions.fabric.link(self.link)
+        return actions.cut([(link, link.lower.node)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class AdminDown(LinkCarrierFault):
 
     end: End = choice("end", End)  # noqa: RUF009 - a field
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Take the port at that end down."""
-        link = levers.fabric.link(self.link)
-        return levers.cut([(link, (link.lower if self.end is End.HOST else link.upper).node)])
+        link = actions.fabric.link(self.link)
+        return actions.cut([(link, (link.lower if self.end is End.HOST else link.upper).node)])
 
 
 @dataclass(frozen=True, slots=True)

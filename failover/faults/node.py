@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
+from hpn.failover.faults.actions import Action, FaultActions
 from hpn.failover.faults.area import links_of_any, switches_of
-from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, CarrierFault, Need, SwitchPart, TargetKind, Told
+from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, CarrierFault, Need, SwitchPart, TargetKind, VisibleTo
 from hpn.failover.faults.fields import choice
-from hpn.failover.faults.levers import Action, Levers
 from hpn.failover.faults.streams import Direction, Frames, Stream, streams
 from hpn.testbed.fabric.model import Fabric, Link, Role
 
@@ -44,9 +44,9 @@ class NicDown(ManyLinksFault):
         """Return the link of each of its ports."""
         return fabric.nic(self.nic).links
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Take all ports of the NIC down."""
-        return levers.cut([(link, link.lower.node) for link in self.links_hit(levers.fabric)])
+        return actions.cut([(link, link.lower.node) for link in self.links_hit(actions.fabric)])
 
     def nodes_hit(self) -> tuple[str, ...]:
         """Return no node: the host keeps running."""
@@ -76,9 +76,9 @@ class HostDown(ManyLinksFault):
         """Return the link of each port of each NIC."""
         return fabric.links_of(fabric.node(self.host).name)
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Take all ports of the host down."""
-        return levers.cut([(link, link.lower.node) for link in self.links_hit(levers.fabric)])
+        return actions.cut([(link, link.lower.node) for link in self.links_hit(actions.fabric)])
 
     def nodes_hit(self) -> tuple[str, ...]:
         """Return the host."""
@@ -111,9 +111,9 @@ class SwitchFault(ManyLinksFault):
 class _Crash(SwitchFault):
     """It dies as a whole."""
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Kill the switch: its ports and its daemons."""
-        return levers.crash((levers.fabric.node(self.switch).name,))
+        return actions.crash((actions.fabric.node(self.switch).name,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class TorDataplaneDeath(SwitchFault):
 
     KIND: ClassVar[str] = "tor-dataplane-death"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TELLS: ClassVar[Told] = Told.NOBODY
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
     PART: ClassVar[SwitchPart] = SwitchPart.FORWARDING
     SESSIONS_DOWN: ClassVar[bool] = False
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_FORWARD})
@@ -171,9 +171,9 @@ class TorDataplaneDeath(SwitchFault):
         """Return data: all traffic through the ToR that is not for the ToR itself."""
         return streams(Direction, (Frames.DATA,))
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Stop the ToR's forwarding."""
-        return levers.stop_forwarding(levers.fabric.node(self.switch).name)
+        return actions.stop_forwarding(actions.fabric.node(self.switch).name)
 
 
 class Tier(StrEnum):
@@ -221,6 +221,6 @@ class PlaneDown(ManyLinksFault):
         """Return these switches; none before ``on``."""
         return self.switches
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Kill all these switches in one batch."""
-        return levers.crash(self.dying(levers.fabric))
+        return actions.crash(self.dying(actions.fabric))

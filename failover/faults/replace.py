@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hpn.failover.analysis.model import EdgeKind
-from hpn.failover.faults.base import MS, PlannedEdge, Replacement, TargetKind, Told
+from hpn.failover.faults.actions import NO_ACTION, Action, FaultActions
+from hpn.failover.faults.base import MS, PlannedEdge, Replacement, TargetKind, VisibleTo
 from hpn.failover.faults.fields import Unit, name, parameter
-from hpn.failover.faults.levers import NO_ACTION, Action, Levers
 from hpn.failover.faults.node import HostDown, ManyLinksFault
 from hpn.failover.faults.streams import NOTHING, Stream
 from hpn.testbed.fabric.model import Fabric, Link
@@ -24,7 +24,7 @@ class SpareTakeover(ManyLinksFault):
 
     KIND: ClassVar[str] = "spare-takeover"
     TARGET: ClassVar[TargetKind] = TargetKind.HOST
-    TELLS: ClassVar[Told] = Told.NOBODY
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
     REPAIRS_ITSELF: ClassVar[bool] = True
     SESSIONS_DOWN: ClassVar[bool] = False
 
@@ -48,7 +48,7 @@ class SpareTakeover(ManyLinksFault):
         """Return no stream: the network does not change."""
         return NOTHING
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Do nothing to the lab: the traffic takes over."""
         return NO_ACTION
 

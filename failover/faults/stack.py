@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from hpn.failover.faults.actions import Action, FaultActions
 from hpn.failover.faults.base import MS, TargetKind
 from hpn.failover.faults.fields import Unit, parameter
-from hpn.failover.faults.levers import Action, Levers
 from hpn.failover.faults.node import SwitchFault
 
 
@@ -26,6 +26,6 @@ class StackUpgrade(SwitchFault):
     version: int = parameter("version", Unit.COUNT, 0, 9999)
     reload_ns: int = parameter("reload", Unit.DURATION, 10 * MS, 600_000 * MS)
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Boot the ToR with that version."""
-        return levers.reload(levers.fabric.node(self.switch).name, str(self.version), self.reload_ns)
+        return actions.reload(actions.fabric.node(self.switch).name, str(self.version), self.reload_ns)

@@ -8,10 +8,10 @@ from hashlib import blake2b
 from typing import ClassVar
 
 from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults.actions import NO_ACTION, Action, FaultActions
 from hpn.failover.faults.area import access_links
 from hpn.failover.faults.base import MS, PlannedEdge, TargetKind
 from hpn.failover.faults.fields import Unit, parameter
-from hpn.failover.faults.levers import NO_ACTION, Action, Levers
 from hpn.failover.faults.link import LinkDown
 from hpn.failover.faults.node import ManyLinksFault
 from hpn.testbed.errors import InputError
@@ -80,7 +80,7 @@ class FlapStorm(ManyLinksFault):
             found.append(PlannedEdge(start_ns + self.down_ns, EdgeKind.REPAIR, index, part))
         return tuple(sorted(found, key=lambda edge: edge.at_ns))
 
-    def act(self, levers: Levers) -> Action:
+    def act(self, actions: FaultActions) -> Action:
         """Do nothing itself: its flaps are parts."""
         return NO_ACTION
 

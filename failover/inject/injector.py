@@ -11,16 +11,16 @@ from typing import Protocol
 from hpn.failover.analysis.edges import hit_links
 from hpn.failover.analysis.model import Edge, EdgeKind
 from hpn.failover.faults import Fault
-from hpn.failover.faults.levers import Action
+from hpn.failover.faults.actions import Action
 from hpn.failover.faults.moments import Due, Moment
-from hpn.failover.inject.levers import LabLevers
+from hpn.failover.inject.lab_actions import LabActions
 from hpn.testbed.errors import HpnError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.lab.lab import Lab
 
 
-class Job(Protocol):
+class Takeover(Protocol):
     """The traffic, as far as a fault affects it: hosts of a job are replaced."""
 
     @property
@@ -34,7 +34,7 @@ class Job(Protocol):
 class Injector:
     """Executor of moments, with the record of active faults. Without a ``job`` no spare takes over from a host."""
 
-    def __init__(self, lab: Lab, job: Job | None = None) -> None:
+    def __init__(self, lab: Lab, job: Takeover | None = None) -> None:
         self._lab = lab
         self._job = job
         self._broken: dict[tuple[str, Fault], Action] = {}  # fault id and what was done, oldest first
@@ -98,8 +98,8 @@ class Injector:
 
     def _break(self, due: tuple[Due, ...]) -> tuple[int, int]:
         """Inject all of them. Slow preparations, such as opening sockets, come before the first clock reading."""
-        levers = LabLevers.of(self._lab)
-        acts = {(one.planned.id, one.fault): one.fault.act(levers) for one in due}
+        actions = LabActions.of(self._lab)
+        acts = {(one.planned.id, one.fault): one.fault.act(actions) for one in due}
         self._broken |= acts
         before = now_ns()
         for act in acts.values():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from hpn.failover.analysis.readings import Sampled, Sampling, Series, watched
+from hpn.failover.analysis.port_sampling import Sampled, Sampling, Series, watched
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Fabric

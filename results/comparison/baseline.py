@@ -32,7 +32,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class Kept(_Strict):
+class StoredFigure(_Strict):
     """One figure. ``high`` is absent for a lower bound."""
 
     where: str = ""
@@ -53,7 +53,7 @@ class Baseline(_Strict):
     setting: Mapping[Across, str]
     digests: Mapping[Across, str] = Field(default_factory=dict)
     told: Mapping[str, str] = Field(default_factory=dict)
-    figures: tuple[Kept, ...]
+    figures: tuple[StoredFigure, ...]
 
 
 class _Version(BaseModel):
@@ -64,7 +64,7 @@ class _Version(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BaselineComparison:
     """Result of comparing runs with a baseline.
 
     ``missing``: figures of the baseline that the runs lack. ``by_name``: what only names show to be the same.
@@ -101,7 +101,7 @@ def baseline_of(group: Group) -> Baseline:
     """Return the baseline of a group. InputError if none of its runs can be trusted."""
     check_trusted([group])
     kept = tuple(
-        Kept(
+        StoredFigure(
             where=key.where, name=key.name, unit=key.unit, more_is_worse=key.more_is_worse, count=found.count,
             median=found.median, low=found.low, high=found.high if math.isfinite(found.high) else None,
             open_ended=found.open_ended,
@@ -131,7 +131,9 @@ def read(path: Path) -> Baseline:
         raise InputError(f"{path} is no baseline ({what}); --save writes one") from error
 
 
-def held_against(baseline: Baseline, group: Group, *, however_run: bool = False, tolerance: float = 0.0) -> Held:
+def held_against(
+    baseline: Baseline, group: Group, *, however_run: bool = False, tolerance: float = 0.0
+) -> BaselineComparison:
     """Compare every figure of the baseline with the runs'. InputError if these are of another experiment.
 
     ``however_run``: the fabric's timers and policies may differ (``results.run.identity.RUN_BY``); differences are
@@ -149,10 +151,10 @@ def held_against(baseline: Baseline, group: Group, *, however_run: bool = False,
     missing = tuple(key for key in before if key not in found)
     seen = tuple(each for each in held if each.finding in {Finding.MORE, Finding.LESS})
     changed = run_otherwise(baseline.told, group.told) if however_run else ""
-    return Held(seen, missing, by_name, changed, tolerance)
+    return BaselineComparison(seen, missing, by_name, changed, tolerance)
 
 
-def _figure(kept: Kept) -> tuple[Key, Summary]:
+def _figure(kept: StoredFigure) -> tuple[Key, Summary]:
     name = kept.name if kept.where else without_limit(kept.name)  # an older hpn stored the limit in the name
     high = math.inf if kept.high is None else kept.high
     key = Key(kept.where, name, kept.unit, kept.more_is_worse)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpn.results.comparison.baseline import Baseline, Held, baseline_of, held_against, written
+from hpn.results.comparison.baseline import Baseline, BaselineComparison, baseline_of, held_against, written
 from hpn.results.comparison.groups import Compared, Group, grouped
 from hpn.results.text.comparison import changed_line, figure_lines, held_lines, worse_lines
 from hpn.testbed.errors import InputError
@@ -24,7 +24,7 @@ class Gate:
     """Outcome of one drill on one engine. ``held`` is None if its runs were not compared; ``said`` has the reason."""
 
     file: str
-    held: Held | None = None
+    held: BaselineComparison | None = None
     said: str = ""
     is_refused: bool = False
 

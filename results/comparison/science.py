@@ -41,7 +41,7 @@ Runs = Sequence[tuple[Compared, Value]]
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class DifferenceEvidence:
     """Evidence for one figure of a group; a difference is the group's value minus the first group's.
 
     ``median``: of the differences if ``pairs`` is not 0, else the difference of the medians; ``mean`` likewise. The 95
@@ -92,7 +92,7 @@ class Evidence:
         return (self.median.low > 0) is self.key.more_is_worse
 
 
-def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evidence, ...]:
+def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[DifferenceEvidence, ...]:
     """Return the evidence for every figure with two runs in the first and in another group; nothing if ``why_not``.
 
     ``to_tell``: the difference for which the number of runs is computed, in the figure's unit; None: the one measured.
@@ -101,7 +101,7 @@ def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evid
         return ()
     first, *others = groups
     base = _by_key(first)
-    found: list[Evidence] = []
+    found: list[DifferenceEvidence] = []
     for group in others:
         held = _by_key(group)
         moved = start_moved(summaries(first), summaries(group))
@@ -126,7 +126,7 @@ def _once(told: Mapping[Key, tuple[Runs, Runs]]) -> tuple[Mapping[Key, tuple[Run
     return {key: told[key] for key in also}, also
 
 
-def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
+def evidence(key: Key, label: str, first: Runs, other: Runs) -> DifferenceEvidence:
     """Return the evidence for one figure by itself."""
     one, two = _spans(first), _spans(other)
     pairs = _pairs(first, other)
@@ -139,14 +139,16 @@ def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
     }
     enough_for_median = enough and not degenerate
     at = {over: statistic_of(pairs, over) if pairs else difference_of(one, two, over) for over in (median, mean)}
-    return Evidence(
+    return DifferenceEvidence(
         key, label, (len(first), len(other)), len(pairs), at[median], ends[median] if enough_for_median else None,
         at[mean], ends[mean], cliffs_delta(one, two), tested.name, tested.exact, tested.p,
         degenerate=enough and degenerate,
     )  # fmt: skip
 
 
-def _with_more(found: Evidence, first: Runs, other: Runs, to_tell: float | None, figures: int) -> Evidence:
+def _with_more(
+    found: DifferenceEvidence, first: Runs, other: Runs, to_tell: float | None, figures: int
+) -> DifferenceEvidence:
     """Return the evidence with the number of runs needed; unchanged for bounds, whose spread is unknown, and for 0."""
     one, two, pairs = _spans(first), _spans(other), _pairs(first, other)
     if not all(each.known for each in (*one, *two)):
@@ -163,7 +165,7 @@ def _with_more(found: Evidence, first: Runs, other: Runs, to_tell: float | None,
     return replace(found, to_tell=abs(seen) if to_tell is None else to_tell, more_runs=max(needed - made, 0))
 
 
-def _among(found: Sequence[Evidence], runs: Sequence[tuple[Runs, Runs]]) -> list[Evidence]:
+def _among(found: Sequence[DifferenceEvidence], runs: Sequence[tuple[Runs, Runs]]) -> list[DifferenceEvidence]:
     """Return the evidence with Holm's correction. A figure that is the same in all runs is not counted as a test."""
     tested = [each.p is not None and _varies(*of) for each, of in zip(found, runs, strict=True)]
     chances = [each.p for each, is_one in zip(found, tested, strict=True) if is_one and each.p is not None]

@@ -1,6 +1,6 @@
 """Result of a suite of runs: the verdict of each drill, exit code, one JUnit report, one summary. Pure.
 
-Changes when a CI system should receive something else. ``results.judge.repeats.together`` judges repeats,
+Changes when a CI system should receive something else. ``results.judge.repeats.judging`` judges repeats,
 ``results.comparison.gate`` compares with baselines.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
-from hpn.failover.analysis.words import many
+from hpn.failover.analysis.phrases import many
 from hpn.results.export.junit import Judged, Unmade, repeats_suite, run_suite, unmade_suite
 from hpn.results.export.junit_xml import Case, Status, Suite, report
 from hpn.results.export.markdown import cell, details, rows, why
@@ -22,7 +22,7 @@ from hpn.testbed.vm.engines import has_virtual_time
 
 if TYPE_CHECKING:
     from hpn.results.comparison.gate import Gate
-    from hpn.results.judge.repeats.together import Repeated
+    from hpn.results.judge.repeats.judging import Repeated
 
 CANNOT_RUN = "error"
 NO_WORSE = "no figure is worse than its baseline"
@@ -146,7 +146,7 @@ def _together(group: Repeats) -> Repeats:
     made = {run.repeat: run.judged.verdict for run in group.runs if run.judged is not None}
     if group.runs[0].repeats == 1 or not made:
         return group
-    from hpn.results.judge.repeats.together import (
+    from hpn.results.judge.repeats.judging import (
         judge_repeats,  # imports numpy, which no other command of the suite needs
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from xml.etree import ElementTree
 
-from hpn.results.text.fitting import shortened
+from hpn.results.text.width import shortened
 from hpn.results.text.xml import possible
 
 _MOST = 20_000  # maximum characters of a text: CI systems limit reports, GitLab to 30 MB a file

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from hpn.results.export.junit import Judged, Unmade
 from hpn.results.judge.verdict import Outcome, Verdict, worst_exit_code
-from hpn.results.text.fitting import shortened
 from hpn.results.text.terminal import describe
+from hpn.results.text.width import shortened
 from hpn.results.text.xml import possible
 
 if TYPE_CHECKING:
-    from hpn.results.judge.repeats.together import Repeated
+    from hpn.results.judge.repeats.judging import Repeated
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

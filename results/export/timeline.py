@@ -12,9 +12,9 @@ from itertools import groupby
 from hpn.failover.analysis.job import JobMetrics, SpanTime
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowResult, Phase
 from hpn.failover.analysis.paths import PathAt
-from hpn.failover.analysis.readings import Series
-from hpn.results.export.trace import Args, Count, Instant, Placed, Slice, Trace
-from hpn.results.page.courses import goodput_bps
+from hpn.failover.analysis.port_sampling import Series
+from hpn.results.export.trace import Args, Count, Instant, Slice, SlicePosition, Trace
+from hpn.results.page.time_charts import goodput_bps
 from hpn.results.run.reading import Run
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import Event, EventKind
@@ -48,7 +48,7 @@ def trace_of(run: Run) -> bytes:
     return trace.document(about)
 
 
-def _faults(trace: Trace, run: Run) -> list[Placed]:
+def _faults(trace: Trace, run: Run) -> list[SlicePosition]:
     """Add the faults; return the position of each edge's slice."""
     pid = trace.process("faults")
     results = run.metrics.edges if run.metrics is not None else ()
@@ -92,7 +92,7 @@ def _phase(result: EdgeResult, name: str) -> Iterator[Slice]:
     yield Slice(begin_ns, found.at_ns, f"{name}: {result.edge.label}", args)
 
 
-def _outages(trace: Trace, metrics: DrillMetrics, edges: Sequence[Placed]) -> None:
+def _outages(trace: Trace, metrics: DrillMetrics, edges: Sequence[SlicePosition]) -> None:
     """Add a track for each flow with losses; an arrow leads from the edge in whose window an outage began."""
     hit = [flow for flow in metrics.flows if flow.longest_outages]
     if not hit:

@@ -56,7 +56,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class SlicePosition:
     """Position of a slice, for arrows."""
 
     pid: int
@@ -81,7 +81,7 @@ class Trace:
         self._name("process", pid, 0, name, pid)
         return pid
 
-    def slices(self, pid: int, name: str, found: Iterable[Slice]) -> list[Placed]:
+    def slices(self, pid: int, name: str, found: Iterable[Slice]) -> list[SlicePosition]:
         """Add a track of slices, or as many as needed; return the position of each slice, in the given order."""
         given = list(found)
         lanes = _lanes(given)
@@ -91,7 +91,7 @@ class Trace:
         ]
         placed = []
         for each, lane in zip(given, lanes, strict=True):
-            place = Placed(pid, threads[lane], each.begin_ns)
+            place = SlicePosition(pid, threads[lane], each.begin_ns)
             self._add("X", place, each.name, args=_plain(each.args), dur=each.length_ns / 1e3)
             placed.append(place)
         return placed
@@ -102,17 +102,17 @@ class Trace:
         for each in found:
             tid = self._thread(pid, name) if tid is None else tid
             scope = "g" if each.everywhere else "t"
-            self._add("i", Placed(pid, tid, each.at_ns), each.name, args=_plain(each.args), s=scope)
+            self._add("i", SlicePosition(pid, tid, each.at_ns), each.name, args=_plain(each.args), s=scope)
 
     def counter(self, pid: int, name: str, found: Iterable[Count]) -> None:
         """Add a counter; repeated values are written once."""
         before: Mapping[str, float] | None = None
         for each in found:
             if each.values and each.values != before:
-                self._add("C", Placed(pid, 0, each.at_ns), name, args=dict(each.values))
+                self._add("C", SlicePosition(pid, 0, each.at_ns), name, args=dict(each.values))
                 before = each.values
 
-    def arrow(self, cause: Placed, effect: Placed) -> None:
+    def arrow(self, cause: SlicePosition, effect: SlicePosition) -> None:
         """Add an arrow from the start of a slice to that of another, unless the second is earlier."""
         if effect.at_ns < cause.at_ns:
             return
@@ -142,7 +142,7 @@ class Trace:
         for key, args in (("name", {"name": _text(name)}), ("sort_index", {"sort_index": order})):
             self._events.append((None, {"ph": "M", "name": f"{what}_{key}", "pid": pid, "tid": tid, "args": args}))
 
-    def _add(self, phase: str, place: Placed, name: str, **more: object) -> None:
+    def _add(self, phase: str, place: SlicePosition, name: str, **more: object) -> None:
         event = {"ph": phase, "name": _text(name), "cat": "hpn", "pid": place.pid, "tid": place.tid, **more}
         self._events.append((place.at_ns, event))
 

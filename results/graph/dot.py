@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hpn.results.graph import words
+from hpn.results.graph import labels
 from hpn.results.graph.grouping import Box, Bundle, Drawn, Level, drawn
 from hpn.results.graph.layout import side
 from hpn.results.graph.overlay import NOTHING, Overlay
-from hpn.results.text.fitting import shortened
+from hpn.results.text.width import shortened
 from hpn.results.text.xml import possible
 from hpn.testbed.fabric.model import Fabric, LinkKind, Role
 
@@ -48,9 +48,9 @@ def quoted(text: str) -> str:
 
 
 def _caption(found: Drawn, overlay: Overlay) -> str:
-    faults = [f"fault {text}" for text in words.faults(overlay)]
-    path = [f"a flow: {words.names(overlay.path)}{words.ending(overlay)}"] if overlay.path else []
-    return "\n".join([words.title(found.fabric), *(shortened(line) for line in (*faults, *path))])
+    faults = [f"fault {text}" for text in labels.faults(overlay)]
+    path = [f"a flow: {labels.names(overlay.path)}{labels.ending(overlay)}"] if overlay.path else []
+    return "\n".join([labels.title(found.fabric), *(shortened(line) for line in (*faults, *path))])
 
 
 def _rows(found: Drawn, overlay: Overlay, numbers: Mapping[str, tuple[int, ...]]) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _node(box: Box, overlay: Overlay, numbers: Mapping[str, tuple[int, ...]]) ->
     down = sum(node.name in overlay.down_nodes for node in box.members)
     within = (*(node.name for node in box.members), *(link.name for link in box.inside))
     said = [*box.lines, *_told(down, len(box.members)), *_faults(within, numbers)]
-    given = {"label": "\n".join(said), "tooltip": words.of_box(box, overlay)}
+    given = {"label": "\n".join(said), "tooltip": labels.of_box(box, overlay)}
     if down:
         given |= {"color": _RED, "penwidth": "2", "style": "filled,dashed"}
     elif all(node.spare for node in box.members):
@@ -84,7 +84,7 @@ def _edge(bundle: Bundle, overlay: Overlay, numbers: Mapping[str, tuple[int, ...
     count = [f"{len(names):,}"] if len(names) > 1 else []
     said = [*count, *_told(down, len(names)), *_faults(names, numbers)]
     said += ["step " + ", ".join(steps)] if steps else []
-    given = {"color": _PLANES[bundle.plane % 2], "tooltip": words.of_links(bundle.links, overlay)}
+    given = {"color": _PLANES[bundle.plane % 2], "tooltip": labels.of_links(bundle.links, overlay)}
     if said:
         given["label"] = "\n".join(said)
     if overlay.load:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from hpn.results.text.fitting import shortened
+from hpn.results.text.width import shortened
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
 

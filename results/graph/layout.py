@@ -25,7 +25,7 @@ _TIERS = (Role.TOR, Role.AGG, Role.CORE)
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedBox:
     """A box with its upper left corner and size, in pixels. ``upright``: its text is rotated for lack of room."""
 
     box: Box
@@ -74,7 +74,7 @@ class Layout:
 
     width: float
     height: float
-    boxes: tuple[Placed, ...]
+    boxes: tuple[PlacedBox, ...]
     lines: tuple[Line, ...]
     segments: tuple[Frame, ...]
     rows: tuple[Frame, ...]
@@ -103,13 +103,13 @@ def lay_out(found: Drawn) -> Layout:
     blocks, pods = _columns(found, sizes)
     whole = (LEFT, max(end for _, end in pods.values()))
     rows = _rows(found.boxes, sizes, whole[1] - whole[0])
-    placed: dict[str, Placed] = {}
+    placed: dict[str, PlacedBox] = {}
     for (role, at), (top, _) in rows.items():
         for span, of_span in _spans(found.boxes, role, at, blocks, pods, whole):
             spread = _together if role is Role.HOST else _evenly
             for box, x in zip(of_span, spread([sizes[box.name].width for box in of_span], span), strict=True):
                 size = sizes[box.name]
-                placed[box.name] = Placed(box, x, top, size.width, size.height, size.lines, size.upright)
+                placed[box.name] = PlacedBox(box, x, top, size.width, size.height, size.lines, size.upright)
     height = max(top + tall for top, tall in rows.values()) + MARGIN
     hosts = next((row for (role, _), row in rows.items() if role is Role.HOST), (MARGIN, _HOST_HEIGHT))
     names = tuple(Frame(_row_name(found, *key), MARGIN, top, LEFT - MARGIN, tall) for key, (top, tall) in rows.items())
@@ -243,7 +243,7 @@ def _segments(found: Drawn, blocks: Mapping[Block, Span], hosts: Span) -> tuple[
     )
 
 
-def _lines(found: Drawn, placed: Mapping[str, Placed]) -> tuple[Line, ...]:
+def _lines(found: Drawn, placed: Mapping[str, PlacedBox]) -> tuple[Line, ...]:
     """Return every line, with its ends spread along the edges of its boxes so that few lines cross."""
     ends: dict[tuple[str, bool], list[tuple[float, int]]] = {}
     for number, bundle in enumerate(found.bundles):
@@ -260,7 +260,7 @@ def _lines(found: Drawn, placed: Mapping[str, Placed]) -> tuple[Line, ...]:
     return tuple(_line(bundle, number, placed, where) for number, bundle in enumerate(found.bundles))
 
 
-def _towards(found: Drawn, bundle: Bundle, here: str, there: Placed) -> float:
+def _towards(found: Drawn, bundle: Bundle, here: str, there: PlacedBox) -> float:
     """Return the sort key of a line at an edge: its far end; at a host the order of its NICs' ports."""
     if bundle.kind is LinkKind.ACCESS and here == bundle.lower and found.level is Level.NONE:
         nic = found.fabric.nic_of_link(bundle.links[0].name)
@@ -268,7 +268,7 @@ def _towards(found: Drawn, bundle: Bundle, here: str, there: Placed) -> float:
     return there.middle[0]
 
 
-def _line(bundle: Bundle, number: int, placed: Mapping[str, Placed], where: Mapping[tuple[str, int], float]) -> Line:
+def _line(bundle: Bundle, number: int, placed: Mapping[str, PlacedBox], where: Mapping[tuple[str, int], float]) -> Line:
     lower, upper = placed[bundle.lower], placed[bundle.upper]
     if bundle.kind is LinkKind.PEER:
         left, right = sorted((lower, upper), key=lambda each: each.x)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 
-from hpn.results.graph import words
+from hpn.results.graph import labels
 from hpn.results.graph.grouping import Drawn, Level, drawn
-from hpn.results.graph.layout import MARGIN, Frame, Layout, Line, Placed, lay_out, text_width
+from hpn.results.graph.layout import MARGIN, Frame, Layout, Line, PlacedBox, lay_out, text_width
 from hpn.results.graph.overlay import NOTHING, Overlay
-from hpn.results.text.fitting import shortened
+from hpn.results.text.width import shortened
 from hpn.results.text.xml import escaped
 from hpn.testbed.fabric.model import Fabric
 
@@ -73,13 +73,13 @@ def fabric_svg(fabric: Fabric, overlay: Overlay = NOTHING, level: Level | None =
     found = drawn(fabric, level)
     layout = lay_out(found)
     width = max(layout.width, _LEAST_WIDTH)
-    legend = _folded([("", words.title(fabric)), *_legend(found, overlay)], width)
+    legend = _folded([("", labels.title(fabric)), *_legend(found, overlay)], width)
     height = layout.height + _LINE * len(legend) + MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="hpn-fabric" role="img" width="{width:.0f}"'
         f' height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
-        f"<title>{escaped(words.title(fabric))}</title>",
-        f"<desc>{escaped(words.description(found, overlay))}</desc>",
+        f"<title>{escaped(labels.title(fabric))}</title>",
+        f"<desc>{escaped(labels.description(found, overlay))}</desc>",
         f"<style>{_STYLE}</style>",
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
         *_frames(layout),
@@ -114,7 +114,7 @@ def _line(line: Line, overlay: Overlay) -> str:
     return (
         f'<line class="{" ".join(kinds)}" data-links="{len(links)}" x1="{line.x1:.1f}" y1="{line.y1:.1f}"'
         f' x2="{line.x2:.1f}" y2="{line.y2:.1f}"{width}>'
-        f"<title>{escaped(words.of_links(links, overlay))}</title></line>"
+        f"<title>{escaped(labels.of_links(links, overlay))}</title></line>"
     )
 
 
@@ -136,7 +136,7 @@ def _width(line: Line, overlay: Overlay) -> float:
     return next(width for up_to, width in _WIDTHS if share <= up_to)
 
 
-def _box(placed: Placed, overlay: Overlay) -> Iterator[str]:
+def _box(placed: PlacedBox, overlay: Overlay) -> Iterator[str]:
     box = placed.box
     down = sum(node.name in overlay.down_nodes for node in box.members)
     kinds = ["node", box.role.value] + ([f"plane{box.plane}"] if box.plane is not None else [])
@@ -144,7 +144,7 @@ def _box(placed: Placed, overlay: Overlay) -> Iterator[str]:
     kinds += ["down"] if down == len(box.members) else []
     inside = f' data-links="{len(box.inside)}"' if box.inside else ""
     yield (
-        f'<g><title>{escaped(words.of_box(box, overlay))}</title><rect class="{" ".join(kinds)}"'
+        f'<g><title>{escaped(labels.of_box(box, overlay))}</title><rect class="{" ".join(kinds)}"'
         f' data-nodes="{len(box.members)}"{inside} x="{placed.x:.1f}" y="{placed.y:.1f}" width="{placed.width:.1f}"'
         f' height="{placed.height:.1f}" rx="3"/>'
     )
@@ -159,7 +159,7 @@ def _box(placed: Placed, overlay: Overlay) -> Iterator[str]:
     yield "</g>"
 
 
-def _box_down(placed: Placed, overlay: Overlay) -> Iterator[str]:
+def _box_down(placed: PlacedBox, overlay: Overlay) -> Iterator[str]:
     """Yield the cross at a box with failed nodes, and their number."""
     down, of = sum(node.name in overlay.down_nodes for node in placed.box.members), len(placed.box.members)
     if down:
@@ -201,7 +201,7 @@ def _numbers(names: Iterable[str], known: Mapping[str, tuple[int, ...]]) -> str:
 
 def _legend(found: Drawn, overlay: Overlay) -> Iterator[tuple[str, str]]:
     """Yield the symbol, drawn around the origin, and the meaning of everything in this picture."""
-    for number, text in enumerate(words.faults(overlay), 1):
+    for number, text in enumerate(labels.faults(overlay), 1):
         yield _badge(0, 0, str(number), "disc"), f"fault {text}"
     if overlay.down_nodes or overlay.down_links:
         dashed = '<line class="link down" stroke-width="1.6" x1="-14" y1="0" x2="14" y2="0"/>'
@@ -209,7 +209,7 @@ def _legend(found: Drawn, overlay: Overlay) -> Iterator[tuple[str, str]]:
         yield dashed + _cross(0, 0), f"down ({count:,})"
     if overlay.path:
         thick = '<line class="link path" x1="-14" y1="0" x2="14" y2="0"/>'
-        said = f"a flow, {len(overlay.path)} links in order{words.ending(overlay)}"
+        said = f"a flow, {len(overlay.path)} links in order{labels.ending(overlay)}"
         yield thick + _badge(0, 0, f"1-{len(overlay.path)}", "step"), said
     if overlay.load:
         lines = (

@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpn.results.index.queries import NEWEST_FIRST, Wanted
+from hpn.results.index.queries import NEWEST_FIRST, RunFilter
 from hpn.results.index.scan import Stamp, stamp_of
 from hpn.results.index.store import Index
 from hpn.results.run.claim import in_use
@@ -34,7 +34,7 @@ def old_runs(index: Index, drill: str, keep: int) -> tuple[Old, ...]:
 
     Runs without a verdict are excluded.
     """
-    where, values = Wanted(drill=drill).where
+    where, values = RunFilter(drill=drill).where
     sql = f"""select drill, experiment, engine, path, manifest_bytes, manifest_ns, verdict_bytes, verdict_ns
         from runs where {where} and outcome <> 'none' {NEWEST_FIRST}"""
     seen: dict[tuple[object, object, object], int] = {}

@@ -14,7 +14,7 @@ from hpn.testbed.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunFilter:
     """Filter of runs; '' matches everything. ``since``: ISO 8601."""
 
     drill: str = ""
@@ -101,7 +101,7 @@ _ONE_LIMIT = """select *, row_number() over (
 """Figures; with several limits on one figure, ``place`` is 1 for the one that a run meets worst."""
 
 
-def runs(index: Index, wanted: Wanted, most: int) -> tuple[RunLine, ...]:
+def runs(index: Index, wanted: RunFilter, most: int) -> tuple[RunLine, ...]:
     """Return the runs, the newest first."""
     where, values = wanted.where
     sql = f"""select path, drill, outcome, fabric, engine, kernel, started_at, duration_s,
@@ -109,14 +109,14 @@ def runs(index: Index, wanted: Wanted, most: int) -> tuple[RunLine, ...]:
     return tuple(RunLine(*row) for row in index.rows(sql, (*values, most)))  # type: ignore[arg-type]  # as the schema says
 
 
-def counts(index: Index, wanted: Wanted) -> tuple[tuple[str, str, int], ...]:
+def counts(index: Index, wanted: RunFilter) -> tuple[tuple[str, str, int], ...]:
     """Return drill, outcome and number, in order of name."""
     where, values = wanted.where
     sql = f"select drill, outcome, count(*) from runs where {where} group by 1, 2 order by 1, 2"
     return tuple(index.rows(sql, values))  # type: ignore[arg-type]  # as the schema says
 
 
-def trends(index: Index, wanted: Wanted, expectation: str, most: int) -> tuple[Trend, ...]:
+def trends(index: Index, wanted: RunFilter, expectation: str, most: int) -> tuple[Trend, ...]:
     """Return the trends of figures whose expectation contains that text, over the newest ``most`` runs, oldest first.
 
     A series continues when its limit changes. With several upper (or lower) limits on one figure, a run's worst one

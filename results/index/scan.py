@@ -14,8 +14,8 @@ from pathlib import Path
 from hpn.results.judge.verdict import Verdict
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import experiment_of, identity_in
+from hpn.results.run.lifecycle import SCRATCH
 from hpn.results.run.manifest import Manifest
-from hpn.results.run.place import SCRATCH
 from hpn.testbed.errors import InputError, MachineError
 
 _MANIFEST, _VERDICT = "manifest.json", "verdict.json"
@@ -32,7 +32,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRun:
     """A run folder in the file system."""
 
     path: str  # absolute
@@ -46,14 +46,14 @@ class Indexed:
     ``experiment`` as in ``results.run.identity``.
     """
 
-    found: Found
+    found: FoundRun
     manifest: Manifest | None
     verdict: Verdict | None
     problem: str = ""
     experiment: str = ""
 
 
-def run_folders(root: Path) -> Iterator[Found]:
+def run_folders(root: Path) -> Iterator[FoundRun]:
     """Yield every run folder at or below ``root``, in order of path; links to folders are not followed.
 
     Incomplete runs, in the folder of a pool, are left out.
@@ -65,7 +65,7 @@ def run_folders(root: Path) -> Iterator[Found]:
         if _MANIFEST in entries:
             stamp = _stamp(entries)
             if stamp is not None:
-                yield Found(here, stamp)
+                yield FoundRun(here, stamp)
             continue
         folders = (entry for entry in entries.values() if entry.is_dir(follow_symlinks=False))
         pending.extend(sorted((each.path for each in folders if not each.name.startswith(SCRATCH)), reverse=True))
@@ -79,7 +79,7 @@ def each_once(folders: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
-def read(found: Found) -> Indexed:
+def read(found: FoundRun) -> Indexed:
     """Return the entry of a run folder; a run without a verdict reached none."""
     folder = RunFolder(Path(found.path))
     try:

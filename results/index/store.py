@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from hpn.results.index.scan import Found, Indexed, Stamp, read, run_folders
+from hpn.results.index.scan import FoundRun, Indexed, Stamp, read, run_folders
 from hpn.results.run.files import content
 from hpn.results.text.printable import escaped_name
 from hpn.testbed.errors import InputError, MachineError
@@ -216,7 +216,7 @@ def _facts(run: Indexed) -> Mapping[str, str | int | float]:
     }
 
 
-def _stamps(found: Found) -> Mapping[str, bytes | int]:
+def _stamps(found: FoundRun) -> Mapping[str, bytes | int]:
     stamp = found.stamp
     return {
         "path": _bytes(found.path),

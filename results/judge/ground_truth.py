@@ -22,7 +22,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class TruthMeasurement:
     """One outage of one flow. The true length is within half of ``width_ms`` of ``true_ms``."""
 
     direction: str  # up: host to fabric, dropped where the ToR receives; down: where the host receives
@@ -80,12 +80,12 @@ class GroundTruth:
     noise_floor_ms: float
     send_gap_max_ms: float  # of the healthy phase
     delay_variation_ms: float
-    measured: tuple[Measured, ...]
+    measured: tuple[TruthMeasurement, ...]
     noise: tuple[str, ...]
     wrong: tuple[str, ...]
 
     @property
-    def broken(self) -> tuple[Measured, ...]:
+    def broken(self) -> tuple[TruthMeasurement, ...]:
         """Measurements that broke a claim without noise to explain it."""
         return tuple(one for one in self.measured if not one.kept and not one.disturbed)
 
@@ -131,7 +131,7 @@ def from_json(content: bytes) -> GroundTruth:
 @dataclass(frozen=True, slots=True)
 class _Method:
     name: str
-    value: Callable[[Measured], float]
+    value: Callable[[TruthMeasurement], float]
     slack_ms: float  # beyond the claim
 
 
@@ -144,7 +144,7 @@ _METHODS = (
 
 def ground_truth_table(found: GroundTruth) -> Table:
     """Return the errors, measured minus true, for each rate, direction and method."""
-    groups: dict[tuple[float, str], list[Measured]] = {}
+    groups: dict[tuple[float, str], list[TruthMeasurement]] = {}
     for one in found.measured:
         if one.pause_ms:
             continue
@@ -162,7 +162,7 @@ def ground_truth_table(found: GroundTruth) -> Table:
 
 def paused_table(found: GroundTruth) -> Table:
     """Return the effect of a deliberate sender pause on the methods, and if the interval had the true length."""
-    groups: dict[tuple[float, str], list[Measured]] = {}
+    groups: dict[tuple[float, str], list[TruthMeasurement]] = {}
     for one in found.measured:
         if one.pause_ms:
             groups.setdefault((one.rate_pps, one.paused_where), []).append(one)
@@ -173,14 +173,14 @@ def paused_table(found: GroundTruth) -> Table:
     return table(title, columns, rows, keys=2)
 
 
-def _paused_row(ones: list[Measured]) -> tuple[str, ...]:
+def _paused_row(ones: list[TruthMeasurement]) -> tuple[str, ...]:
     errors = ([method.value(one) - one.true_ms for one in ones] for method in _METHODS[:2])
     spans = (f"{min(each):+.2f} to {max(each):+.2f}" for each in errors)
     widest = max(one.high_ms - one.low_ms for one in ones)
     return (f"{len(ones)}", *spans, f"{widest:.2f}", f"{sum(one.contained for one in ones)} of {len(ones)}")
 
 
-def _row(method: _Method, ones: list[Measured]) -> tuple[str, ...]:
+def _row(method: _Method, ones: list[TruthMeasurement]) -> tuple[str, ...]:
     errors = [method.value(one) - one.true_ms for one in ones]
     worst, mean = max(errors, key=abs), sum(errors) / len(errors)
     claimed = max(one.claim_ms for one in ones) + method.slack_ms

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hpn.failover.analysis.edge import EdgeKind
-from hpn.failover.analysis.marks import Mark, mark_of
 from hpn.failover.analysis.model import EdgeResult, Phase
+from hpn.failover.analysis.protocol_events import ProtocolEvent, mark_of
 from hpn.results.page.axis import Logarithmic, Tick, logarithmic_ms, time_range
 from hpn.testbed.events import Event
 
@@ -28,7 +28,7 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChainStep:
     """Events of one kind: the first and the last of them, ms since the injection."""
 
     side: Side
@@ -51,35 +51,35 @@ class Chain:
 
     title: str
     axis: Logarithmic
-    steps: tuple[Step, ...]
+    steps: tuple[ChainStep, ...]
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
         """Values labelled below the axis."""
         return self.axis.ticks()
 
-    def sides(self) -> tuple[tuple[Side, tuple[Step, ...]], ...]:
+    def sides(self) -> tuple[tuple[Side, tuple[ChainStep, ...]], ...]:
         """Return the steps of each side that has any, in order of time."""
         found = ((side, tuple(step for step in self.steps if step.side is side)) for side in Side)
         return tuple((side, steps) for side, steps in found if steps)
 
 
-_NAMES: Mapping[Mark, str] = {
-    Mark.CARRIER: "carrier",
-    Mark.LACP: "LACP",
-    Mark.LAG: "LAG rewritten",
-    Mark.NEIGHBOUR: "neighbour",
-    Mark.ROUTE_WITHDRAWN: "host route withdrawn",
-    Mark.ROUTE_ADDED: "host route added",
-    Mark.BGP_DOWN: "BGP session down",
-    Mark.BGP_UP: "BGP session up",
-    Mark.UNREACHABLE: "notice: unreachable",
-    Mark.REACHABLE: "notice: reachable",
-    Mark.MOVED: "queue pairs moved",
-    Mark.STUCK: "queue pairs stuck",
-    Mark.STEERED: "LAG steers",
-    Mark.RELEASED: "LAG steers no longer",
-    Mark.DIED: "queue pairs died",
+_NAMES: Mapping[ProtocolEvent, str] = {
+    ProtocolEvent.CARRIER: "carrier",
+    ProtocolEvent.LACP: "LACP",
+    ProtocolEvent.LAG: "LAG rewritten",
+    ProtocolEvent.NEIGHBOUR: "neighbour",
+    ProtocolEvent.ROUTE_WITHDRAWN: "host route withdrawn",
+    ProtocolEvent.ROUTE_ADDED: "host route added",
+    ProtocolEvent.BGP_DOWN: "BGP session down",
+    ProtocolEvent.BGP_UP: "BGP session up",
+    ProtocolEvent.UNREACHABLE: "notice: unreachable",
+    ProtocolEvent.REACHABLE: "notice: reachable",
+    ProtocolEvent.MOVED: "queue pairs moved",
+    ProtocolEvent.STUCK: "queue pairs stuck",
+    ProtocolEvent.STEERED: "LAG steers",
+    ProtocolEvent.RELEASED: "LAG steers no longer",
+    ProtocolEvent.DIED: "queue pairs died",
 }
 
 
@@ -103,25 +103,27 @@ def chain_of(result: EdgeResult, events: Iterable[Event], hosts: Collection[str]
     return Chain(edge.label, axis, tuple(steps))
 
 
-def _side(mark: Mark, at_host: bool) -> Side:
-    if mark is Mark.DIED:
+def _side(mark: ProtocolEvent, at_host: bool) -> Side:
+    if mark is ProtocolEvent.DIED:
         return Side.END
-    return Side.HOST if at_host and mark in {Mark.CARRIER, Mark.LACP, Mark.LAG} else Side.FABRIC
+    return (
+        Side.HOST if at_host and mark in {ProtocolEvent.CARRIER, ProtocolEvent.LACP, ProtocolEvent.LAG} else Side.FABRIC
+    )
 
 
-def _name(mark: Mark, at_host: bool) -> str:
-    shared = mark in {Mark.CARRIER, Mark.LACP}
+def _name(mark: ProtocolEvent, at_host: bool) -> str:
+    shared = mark in {ProtocolEvent.CARRIER, ProtocolEvent.LACP}
     return _NAMES[mark] + ((" (host)" if at_host else " (switch)") if shared else "")
 
 
-def _step(side: Side, name: str, events: Sequence[Event], injected_ns: int) -> Step:
+def _step(side: Side, name: str, events: Sequence[Event], injected_ns: int) -> ChainStep:
     first, last = events[0], events[-1]
     by = " ".join(filter(None, (first.node, first.subject, first.what)))
-    return Step(side, name, len(events), (first.at_ns - injected_ns) / 1e6, (last.at_ns - injected_ns) / 1e6, by)
+    return ChainStep(side, name, len(events), (first.at_ns - injected_ns) / 1e6, (last.at_ns - injected_ns) / 1e6, by)
 
 
-def _end(kind: EdgeKind, recover: Phase) -> Iterable[Step]:
+def _end(kind: EdgeKind, recover: Phase) -> Iterable[ChainStep]:
     """Yield the recovery of the last flow that was hit."""
     if recover.ms is not None:
         what = "last flow recovered" if kind is EdgeKind.FAILURE else "last flow back"
-        yield Step(Side.END, what, 1, recover.ms, recover.ms, recover.by)
+        yield ChainStep(Side.END, what, 1, recover.ms, recover.ms, recover.by)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from hpn.results.comparison.differences import Difference, Finding
 from hpn.results.comparison.figures import Key, Summary, Value, values_of
 from hpn.results.comparison.groups import Across, Compared, Group
-from hpn.results.page.beside import Beside
 from hpn.results.page.listing import Listing, href
 from hpn.results.page.render import rendered
 from hpn.results.page.runs import PAGE
 from hpn.results.page.sections import Table
+from hpn.results.page.side_by_side import SideBySide
 from hpn.results.page.strip import Figure, Reading, Strips, Track, charts
 from hpn.results.run.filewords import key_in_file, value_in_file
 from hpn.results.text.answer import answer
@@ -29,7 +29,7 @@ from hpn.results.text.evidence import evidence_sheet
 from hpn.results.text.values import rounded_up, value_text
 
 if TYPE_CHECKING:
-    from hpn.results.comparison.science import Evidence
+    from hpn.results.comparison.science import DifferenceEvidence
 
 _MOST_FIGURES, _MOST_SETTINGS = 60, 60
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
@@ -50,15 +50,15 @@ class ComparisonView:
     apart: Sequence[Strips]
     alike: Sequence[Strips]
     left_out: int
-    beside: Sequence[Beside]
+    beside: Sequence[SideBySide]
     tables: Sequence[Listing]
 
 
 def comparison_page(
     groups: Sequence[Group],
     found: Sequence[Difference],
-    evidence: Sequence[Evidence] = (),
-    over_time: Sequence[Beside] = (),
+    evidence: Sequence[DifferenceEvidence] = (),
+    over_time: Sequence[SideBySide] = (),
     page: Path | None = None,
 ) -> str:
     """Return the page as text, to be written in UTF-8; with a path ``page`` it links to the pages of its runs.
@@ -72,8 +72,8 @@ def comparison_page(
 def comparison_view(
     groups: Sequence[Group],
     found: Sequence[Difference],
-    evidence: Sequence[Evidence] = (),
-    over_time: Sequence[Beside] = (),
+    evidence: Sequence[DifferenceEvidence] = (),
+    over_time: Sequence[SideBySide] = (),
     page: Path | None = None,
 ) -> ComparisonView:
     """Return the content of the page; ``found``: the groups' ``results.comparison.differences``."""

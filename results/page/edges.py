@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Goodput
+from hpn.failover.analysis.phrases import flows, plain
 from hpn.failover.analysis.scattered import recovery, scattered
 from hpn.failover.analysis.unended import worst_ms
-from hpn.failover.analysis.words import flows, plain
 from hpn.results.page.axis import time_range, time_text
 from hpn.results.page.chain import Chain, chain_of
-from hpn.results.page.harmed import Harmed, harmed
 from hpn.results.page.names import Named, Names
 from hpn.results.page.sections import Table
+from hpn.results.page.worst_flows import WorstFlows, harmed
 from hpn.results.text.bounds import NEVER, at_least
 from hpn.results.text.values import milliseconds, rounded_up, scale, span_text
 from hpn.testbed.events import Event
@@ -41,7 +41,7 @@ class EdgeSection:
     quiet: str  # a sentence instead of a table of zeros; '' if there were losses
     facts: tuple[Table, ...]
     chain: Chain
-    harmed: Harmed | None
+    harmed: WorstFlows | None
     goodput: Table | None  # None if no streams ran
 
 

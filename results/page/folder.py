@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hpn.results.page.many import many_page
 from hpn.results.page.page import page
 from hpn.results.page.runs import PAGE, runs_below
+from hpn.results.page.runs_page import many_page
 from hpn.results.run.files import write
 from hpn.results.run.reading import read
 from hpn.testbed.errors import InputError

@@ -12,8 +12,8 @@ from functools import cache
 
 from markupsafe import Markup, escape
 
+from hpn.results.text.glossary import TERMS, Term
 from hpn.results.text.printable import printable
-from hpn.results.text.terms import TERMS, Term
 
 Shown = Callable[[object], Markup]
 _LONGEST = 20_000

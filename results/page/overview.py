@@ -17,7 +17,7 @@ MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, _MOST_TOLD = 1000, 60, 3, 12
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TimeBar:
     """A bar on a time axis, in per cent."""
 
     name: str
@@ -30,7 +30,7 @@ class Step:
 class Steps:
     """Steps on one time axis."""
 
-    bars: Sequence[Step]
+    bars: Sequence[TimeBar]
     ticks: Sequence[Tick]
 
 
@@ -49,7 +49,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DrillPart:
     """Lines about one drill, and further lines that are folded."""
 
     title: str
@@ -68,7 +68,7 @@ class Head:
     answer: str
     broken: Sequence[str]
     notes: Sequence[str] = ()
-    parts: Sequence[Part] = ()
+    parts: Sequence[DrillPart] = ()
 
     @property
     def told(self) -> Sequence[str]:

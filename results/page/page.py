@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.page import story
 from hpn.results.page.chart import Chart, Moment, aligned
-from hpn.results.page.courses import HOST, goodput_chart, host_chart, messages_chart, queues_chart
 from hpn.results.page.edges import Story, stories
 from hpn.results.page.heat import HeatMap, heat_map
 from hpn.results.page.loads import offered_table
@@ -33,9 +32,10 @@ from hpn.results.page.sections import (
     ports_table,
 )
 from hpn.results.page.setup import fabric_line, traffic_line
+from hpn.results.page.time_charts import HOST, goodput_chart, host_chart, messages_chart, queues_chart
 from hpn.results.run.manifest import Manifest
 from hpn.results.run.reading import Gap, Run
-from hpn.results.text.draws import one_draw
+from hpn.results.text.random_faults import one_draw
 from hpn.testbed.vm.engines import ENGINES
 
 FIGURES = ("measured", "interval", "limit", "margin")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.failover.analysis.words import number
+from hpn.failover.analysis.phrases import number
 from hpn.results.judge.verdict import Check
 from hpn.results.page.chart import Chart, Line, Moment, thinned
-from hpn.results.page.courses import GROUP, X_LABEL
+from hpn.results.page.time_charts import GROUP, X_LABEL
 from hpn.results.text.job import OF_LINKS, ON_LINKS, placement_rows
 from hpn.results.text.terminal import interval_text, margin_text, measured_text
 from hpn.results.text.values import milliseconds, value_text

@@ -1,6 +1,6 @@
 """Runs of one experiment on one engine as a section of a page: figures, limits, and their overall outcome.
 
-Changes when a section tells more of its runs. ``results.judge.repeats.together`` judges repeats; it imports numpy.
+Changes when a section tells more of its runs. ``results.judge.repeats.judging`` judges repeats; it imports numpy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from hpn.results.export.markdown import why
-from hpn.results.judge.repeats.together import Repeated, judge_repeats
+from hpn.results.judge.repeats.judging import Repeated, judge_repeats
 from hpn.results.judge.repeats.view import estimates_sheet
 from hpn.results.judge.verdict import Check, Outcome
 from hpn.results.page.listing import Listing, Mark

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from hpn.failover.analysis.words import many
+from hpn.failover.analysis.phrases import many
 from hpn.results.page.names import ROLES
 from hpn.results.run.drill import AskedDrill
 from hpn.testbed.fabric.model import Fabric, Role

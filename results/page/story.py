@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from hpn.failover.analysis.edge import EdgeKind
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
-from hpn.failover.analysis.words import packets, queue_pairs
+from hpn.failover.analysis.phrases import packets, queue_pairs
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.page.names import Names
 from hpn.results.run.drill import AskedDrill, AskedFault

@@ -30,7 +30,7 @@ _PART = 1 << 22  # bytes unpacked at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedArray:
     """Expected content of a file: the record type and the number of records."""
 
     dtype: np.dtype[np.void]
@@ -48,7 +48,7 @@ class Stored:
 
     path: Path
     name: str
-    wanted: Wanted
+    wanted: ExpectedArray
 
     @property
     def dtype(self) -> np.dtype[np.void]:
@@ -102,7 +102,7 @@ def write_arrays(path: Path, tables: Mapping[str, Table]) -> None:
     os.replace(new, path)
 
 
-def stored(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Stored]:
+def stored(path: Path, wanted: Mapping[str, ExpectedArray]) -> dict[str, Stored]:
     """Return the records in a file, which must hold exactly those in ``wanted``.
 
     InputError when it holds others, MachineError when they are too large for memory.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
-from hpn.results.run.place import with_all_above
+from hpn.results.run.lifecycle import with_all_above
 from hpn.testbed.errors import HpnError, InputError, MachineError
 
 RUNS = Path("runs")

@@ -2,7 +2,7 @@
 
 Changes when a reader of a run must know something more of the drill. Times are ns from the start of traffic, as in the
 run. A repeat's faults come later than in the file (``Manifest.phase_ms``); a slow kernel has limits and traffic of its
-own. ``scenarios.run.asked`` fills it in.
+own. ``scenarios.run.stored_drill`` fills it in.
 """
 
 from __future__ import annotations

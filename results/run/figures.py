@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from hpn.failover.analysis.job import Iteration, JobMetrics, SpanTime
 from hpn.failover.analysis.model import DrillMetrics, FlowEdgeResult
-from hpn.failover.analysis.placement import Placement, Way
+from hpn.failover.analysis.placement import DataPath, Placement
 from hpn.failover.analysis.ports import PortMetrics
 from hpn.failover.analysis.transfers import Transfer, Transfers
 from hpn.results.judge.verdict import Verdict
@@ -29,7 +29,7 @@ _FLOW_EDGE = TypeAdapter(FlowEdgeResult)
 _PORTS = TypeAdapter(PortMetrics)
 _TRANSFER = TypeAdapter(Transfer)
 _ITERATION = TypeAdapter(Iteration)
-_WAY = TypeAdapter(Way)
+_WAY = TypeAdapter(DataPath)
 _OF_JOBS = ("iterations.jsonl", "counters.json", "spans.jsonl", "placement.jsonl")
 _OF_CLIENTS = ("client-iterations.jsonl", "client-spans.jsonl")  # alongside a job
 SOMETIMES = ("ports.json", "transfers.jsonl", *_OF_JOBS, *_OF_CLIENTS)

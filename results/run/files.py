@@ -19,7 +19,7 @@ from typing import BinaryIO, NoReturn, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from hpn.results.run import limits
+from hpn.results.run import size_limits
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.files.document import shorten
 from hpn.testbed.files.replacing import replace
@@ -137,7 +137,7 @@ def check_memory(path: Path, needed: int) -> None:
 
 
 def _check_size(path: Path, file: BinaryIO) -> None:
-    size, most = os.fstat(file.fileno()).st_size, limits.limit_of(path.name)
+    size, most = os.fstat(file.fileno()).st_size, size_limits.limit_of(path.name)
     if size > most:
         text = f"no {path.name} of a run has more than {most / 1e6:.1f} MB"
         raise InputError(f"{path} has {size / 1e6:.1f} MB, and {text}; repeat the run")
@@ -147,10 +147,10 @@ def _check_size(path: Path, file: BinaryIO) -> None:
 def _lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """Yield the lines of a file. InputError for one that is longer than any of a run."""
     at = 0
-    while line := file.readline(limits.LINE + 1):
+    while line := file.readline(size_limits.LINE + 1):
         at += 1
-        if len(line) > limits.LINE:
-            raise damaged(path, f"line {at}: longer than {limits.LINE} bytes")
+        if len(line) > size_limits.LINE:
+            raise damaged(path, f"line {at}: longer than {size_limits.LINE} bytes")
         yield line
 
 

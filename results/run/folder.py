@@ -22,7 +22,7 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.paths import PathAt
 from hpn.results.judge.verdict import Verdict
 from hpn.results.run.claim import Claim, claimed
-from hpn.results.run.counted import QUEUE_PAIR, WORKERS, QueuePairCounts, Workers
+from hpn.results.run.counters import QUEUE_PAIR, WORKERS, QueuePairCounts, Workers
 from hpn.results.run.drill import DRILL, AskedDrill
 from hpn.results.run.fabric import fabric_from, fabric_json
 from hpn.results.run.figures import (
@@ -35,9 +35,9 @@ from hpn.results.run.figures import (
     verdict_files,
 )
 from hpn.results.run.files import content, dumped, lines_of, read, read_lines, write
+from hpn.results.run.lifecycle import take, with_all_above
 from hpn.results.run.manifest import Manifest, manifest_from
 from hpn.results.run.metrics import metrics_in
-from hpn.results.run.place import take, with_all_above
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric

@@ -1,6 +1,6 @@
 """Port readings as stored in the files of a run. Imports numpy.
 
-Changes when something more of a port is read. ``failover.analysis.readings`` explains their meaning.
+Changes when something more of a port is read. ``failover.analysis.port_sampling`` explains their meaning.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.failover.analysis.port_sampling import Sampled, Sampling, Series, Watched
 from hpn.traffic.streams.columns import InMemory, Records, Table
 
 READING = np.dtype(
     [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps", "marked")]
 )
-"""A row of ``failover.analysis.readings.Series``. ``marked``: packets marked plus one; 0 where nothing marks."""
+"""A row of ``failover.analysis.port_sampling.Series``. ``marked``: packets marked plus one; 0 where nothing marks."""
 
 
 @dataclass(frozen=True, slots=True)

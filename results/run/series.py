@@ -14,9 +14,9 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
-from hpn.failover.analysis.readings import Sampled
+from hpn.failover.analysis.port_sampling import Sampled
 from hpn.failover.analysis.series import Bins, SeriesFlow
-from hpn.results.run.arrays import Stored, Wanted, stored, write_arrays
+from hpn.results.run.arrays import ExpectedArray, Stored, stored, write_arrays
 from hpn.results.run.files import damaged, read, write
 from hpn.results.run.readings import READING, SampledPorts, ports_of, sampled_from
 from hpn.traffic.streams.columns import Column, Table, whole
@@ -112,11 +112,11 @@ def read_series(folder: Path) -> RunSeries:
         raise damaged(folder / _ABOUT, problem)
     wanted = {}
     if about.streams is not None:
-        wanted["streams"] = Wanted(_STREAMS, about.streams.count)
+        wanted["streams"] = ExpectedArray(_STREAMS, about.streams.count)
     if about.messages is not None:
-        wanted["messages"] = Wanted(_MESSAGES, about.messages.count)
+        wanted["messages"] = ExpectedArray(_MESSAGES, about.messages.count)
     if about.ports is not None:
-        wanted["ports"] = Wanted(READING, sum(about.ports.readings))
+        wanted["ports"] = ExpectedArray(READING, sum(about.ports.readings))
     tables = stored(folder / _ARRAYS, wanted) if wanted else {}
     return RunSeries(
         streams=None if about.streams is None else _streams(about.streams, tables["streams"]),

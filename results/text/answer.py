@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hpn.failover.analysis.job import JobMetrics
-from hpn.failover.analysis.words import many
+from hpn.failover.analysis.phrases import many
 from hpn.results.comparison.differences import Difference, Finding
 from hpn.results.comparison.groups import Group
 from hpn.results.text.comparison import name_of
 
 if TYPE_CHECKING:  # imports numpy
-    from hpn.results.comparison.science import Evidence
+    from hpn.results.comparison.science import DifferenceEvidence
 
 _MOST_NAMES = 6
 _TOLD = frozenset({Finding.MORE, Finding.LESS, Finding.NONE_SEEN})
 
 
-def answer(groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[Evidence]) -> str:
+def answer(groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[DifferenceEvidence]) -> str:
     """Return the answer in sentences; jobs that died come first.
 
     A figure differs if both its test and its interval say so. Ranges decide only for runs without a test.
@@ -29,7 +29,7 @@ def answer(groups: Sequence[Group], found: Sequence[Difference], evidence: Seque
     return " ".join(filter(None, (survival(groups), *_of_figures(found, evidence))))
 
 
-def _of_figures(found: Sequence[Difference], evidence: Sequence[Evidence]) -> Iterator[str]:
+def _of_figures(found: Sequence[Difference], evidence: Sequence[DifferenceEvidence]) -> Iterator[str]:
     told = [each for each in found if each.finding in _TOLD]
     if not told:
         yield "They have no figure in common."
@@ -57,7 +57,7 @@ def _stays_dead(job: JobMetrics) -> bool:
     return bool(job.deaths) and job.deaths[-1].restarted_at_ns is None
 
 
-def _by_tests(evidence: Sequence[Evidence]) -> Iterator[str]:
+def _by_tests(evidence: Sequence[DifferenceEvidence]) -> Iterator[str]:
     several = len({each.group for each in evidence}) > 1
     sure = [each for each in evidence if each.differs]
     unsure = [each for each in evidence if each.significant and not each.differs]
@@ -86,7 +86,7 @@ def _by_ranges(told: Sequence[Difference], *, tested: bool) -> str:
     return f"Not determined: the ranges of all {len(told)} figures overlap."
 
 
-def _name(of: Evidence, several: bool) -> str:
+def _name(of: DifferenceEvidence, several: bool) -> str:
     return f"{name_of(of.key)} of {of.group}" if several else name_of(of.key)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from hpn.results.comparison.baseline import Held
+from hpn.results.comparison.baseline import BaselineComparison
 from hpn.results.comparison.differences import Difference, Finding
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Group, apart_in, asked_otherwise, shortened
@@ -56,7 +56,7 @@ def comparison_parts(
     return [table(*sheet, sheet.keys) for sheet in sheets if sheet.rows]
 
 
-def held_lines(held: Held) -> Iterator[Text]:
+def held_lines(held: BaselineComparison) -> Iterator[Text]:
     """Yield the changes since a baseline, the figures that are worse, missing, tolerated and better."""
     if changed := changed_line(held):
         yield Text(changed)
@@ -74,14 +74,14 @@ def held_lines(held: Held) -> Iterator[Text]:
         yield Text("no figure is worse or better than the baseline by more than the intervals of both")
 
 
-def changed_line(held: Held) -> str:
+def changed_line(held: BaselineComparison) -> str:
     """Return the timers and policies that differ from the baseline; '' if none does."""
     if not held.run_otherwise:
         return ""
     return printable(f"timers or policies of the fabric changed since the baseline: {held.run_otherwise}")
 
 
-def worse_lines(held: Held, found: Sequence[Difference]) -> Iterator[str]:
+def worse_lines(held: BaselineComparison, found: Sequence[Difference]) -> Iterator[str]:
     """Return the lines of ``figure_lines``, each with the tolerance that it exceeds."""
     tolerance = f" (tolerance {format_percent(held.tolerance)})" if held.tolerance else ""
     return (f"{line}{tolerance}" for line in figure_lines(found))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
 from hpn.results.text.bounds import at_least, at_most
 from hpn.results.text.comparison import Sheet, name_of
 from hpn.results.text.printable import printable
@@ -21,7 +21,7 @@ from hpn.results.text.values import span_text
 
 if TYPE_CHECKING:  # imports numpy
     from hpn.results.comparison.intervals import Span
-    from hpn.results.comparison.science import Evidence
+    from hpn.results.comparison.science import DifferenceEvidence
 
 UNKNOWN = "not determined"
 _LEAST_P = 0.001
@@ -29,7 +29,7 @@ _MOST_RUNS = 1000
 """Same as ``comparison.power.MOST_RUNS``."""
 
 
-def evidence_parts(found: Sequence[Evidence], why_not: str) -> list[RenderableType]:
+def evidence_parts(found: Sequence[DifferenceEvidence], why_not: str) -> list[RenderableType]:
     """Return the table, or the reason why there is none."""
     if why_not:
         return [Text(printable(f"no interval, effect size or test of a difference: {why_not}"))]
@@ -37,7 +37,7 @@ def evidence_parts(found: Sequence[Evidence], why_not: str) -> list[RenderableTy
     return [table(*sheet, sheet.keys)] if sheet.rows else []
 
 
-def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
+def evidence_sheet(found: Sequence[DifferenceEvidence]) -> Sheet:
     """Return a row for every figure, with the group if there are several."""
     several = len({each.group for each in found}) > 1
     rows = tuple(
@@ -67,7 +67,7 @@ def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
     return Sheet(caption, columns, rows)
 
 
-def _interval(of: Evidence) -> str:
+def _interval(of: DifferenceEvidence) -> str:
     if of.median_interval is None:
         return "degenerate" if of.degenerate else "too few"
     return _span(of.median_interval, of.key.unit)
@@ -91,7 +91,7 @@ def _p(chance: float | None) -> str:
     return f"< {_LEAST_P}" if chance < _LEAST_P else plain(chance, 2)
 
 
-def _more(of: Evidence) -> str:
+def _more(of: DifferenceEvidence) -> str:
     if of.more_runs is None or of.to_tell is None:
         return ""
     if not of.more_runs:

@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hpn.failover.analysis.words import many
+from hpn.failover.analysis.phrases import many
 from hpn.results.index.queries import Point, RunLine, Trend
 from hpn.results.text.bounds import at_least
 from hpn.results.text.printable import printable

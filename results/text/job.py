@@ -10,8 +10,8 @@ from rich.text import Text
 from hpn.failover.analysis.client import ClientFacts, RankEnd
 from hpn.failover.analysis.job import Death, JobEdge, JobMetrics, SpanResult
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.phrases import number, plain
 from hpn.failover.analysis.placement import Placement, TierSpread
-from hpn.failover.analysis.words import number, plain
 from hpn.results.text.bounds import at_least
 from hpn.results.text.tables import table
 from hpn.results.text.values import rate

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from rich.table import Table
 
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
 from hpn.results.text.tables import table
 
 
@@ -28,7 +28,7 @@ class Range(Protocol):
         """Maximum over all months."""
 
 
-class Row(Protocol):
+class MonthRow(Protocol):
     """Cost of a month to a job on one network."""
 
     @property
@@ -110,7 +110,7 @@ _COLUMNS = (
 )
 
 
-def month_table(rows: Sequence[Row], title: str) -> Table:
+def month_table(rows: Sequence[MonthRow], title: str) -> Table:
     """Return a row for each network: GPU hours lost in a month, mean and range, as samples, and by cause."""
     return table(title, _COLUMNS, [_cells(row) for row in rows])
 
@@ -127,7 +127,7 @@ def told_changes(lines: Sequence[Assumed]) -> str:
     return f"assumptions changed: {given}; all of them, with sources: hpn month --assumptions"
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: MonthRow) -> tuple[str, ...]:
     crashes, lost = row.crashes, row.lost_gpu_hours
     return (
         row.network,

@@ -23,7 +23,7 @@ _HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NcclRow:
     """One size of one kind of collective over a number of ranks. ``wrong``: blocks, over all ranks and ``times``.
 
     Bandwidths are in gigabytes a second, as in nccl-tests: that of the collective's size, and that of the busiest link
@@ -44,7 +44,7 @@ class Row:
     wrong: int
 
 
-def rows(spans: Iterable[SpanResult]) -> list[Row]:
+def rows(spans: Iterable[SpanResult]) -> list[NcclRow]:
     """Return a row for each size, by kind and number of ranks; computing and messages of patterns are left out."""
 
     def key(span: SpanResult) -> tuple[str, int, int]:
@@ -54,7 +54,7 @@ def rows(spans: Iterable[SpanResult]) -> list[Row]:
     return [_row(list(alike)) for _, alike in groupby(found, key)]
 
 
-def lines(found: Sequence[Row]) -> Iterator[str]:
+def lines(found: Sequence[NcclRow]) -> Iterator[str]:
     """Yield the rows in text, with two more digits of bandwidth than nccl-tests because links of a lab are slow."""
     for (kind, ranks), of in groupby(found, lambda row: (row.kind, row.ranks)):
         yield f"# {kind} over {ranks} ranks; time: mean of the slowest rank's (-a 3), each repetition checked"
@@ -66,17 +66,17 @@ def lines(found: Sequence[Row]) -> Iterator[str]:
         yield f"# Avg bus bandwidth    : {sum(row.busbw_gbps for row in found) / len(found):.6g}"
 
 
-def json_rows(found: Sequence[Row]) -> list[dict[str, JsonValue]]:
+def json_rows(found: Sequence[NcclRow]) -> list[dict[str, JsonValue]]:
     """Return the rows as plain values."""
     return [asdict(row) for row in found]
 
 
-def _row(alike: Sequence[SpanResult]) -> Row:
+def _row(alike: Sequence[SpanResult]) -> NcclRow:
     """Return the row of spans that differ only in their label."""
     span, kind, times = alike[0], KINDS[alike[0].kind], sum(each.count for each in alike)
     ms = sum(each.mean_ms * each.count for each in alike) / times
     algbw = span.size_bytes / (ms * 1e6) if ms else 0.0
-    return Row(
+    return NcclRow(
         kind=span.kind,
         ranks=span.ranks,
         size_bytes=span.size_bytes,
@@ -92,7 +92,7 @@ def _row(alike: Sequence[SpanResult]) -> Row:
     )
 
 
-def _line(row: Row) -> str:
+def _line(row: NcclRow) -> str:
     left = f"{row.size_bytes:12d}  {row.count:12d}  {row.type:>8}  {row.redop:>6}  {row.root:6d}"
     return f"{left}  {_us(row.time_us):>7} {row.algbw_gbps:7.4f} {row.busbw_gbps:7.4f} {row.wrong:7d}"
 

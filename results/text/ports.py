@@ -7,8 +7,8 @@ from statistics import fmean, median
 
 from rich.table import Table
 
+from hpn.failover.analysis.phrases import plain
 from hpn.failover.analysis.ports import PortMetrics, PortResult
-from hpn.failover.analysis.words import plain
 from hpn.results.text.tables import table
 
 _COLUMNS = ("ports", ">count", ">load", ">most", ">queue", ">p99", ">worst", ">bytes", "of port", ">marked", ">dropped")

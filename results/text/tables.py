@@ -8,11 +8,11 @@ from typing import Protocol
 from rich.table import Table
 from rich.text import Text
 
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
 from hpn.results.text.figure import Figure
-from hpn.results.text.fitting import FittingTable
 from hpn.results.text.printable import printable
 from hpn.results.text.values import rate
+from hpn.results.text.width import FittingTable
 from hpn.testbed.doctor import Capability
 from hpn.testbed.fabric.inventory import Inventory
 from hpn.testbed.vm.kernel_list import Entry

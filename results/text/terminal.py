@@ -16,17 +16,17 @@ from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.intervals import downtime_interval, loop_lag_ms
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from hpn.failover.analysis.phases import converged
+from hpn.failover.analysis.phrases import number, packets
 from hpn.failover.analysis.scattered import recovery
 from hpn.failover.analysis.unended import worst_ms
-from hpn.failover.analysis.words import number, packets
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
-from hpn.results.text.draws import one_draw
 from hpn.results.text.impairment import impairment_table
 from hpn.results.text.job import job_parts
 from hpn.results.text.ports import balance_lines, course_table, ports_table
+from hpn.results.text.random_faults import one_draw
 from hpn.results.text.tables import table
 from hpn.results.text.transfers import transfers_table
 from hpn.results.text.values import NONE, milliseconds, rate, rounded_up, span_text, value_text
@@ -215,9 +215,9 @@ def _downtimes(metrics: DrillMetrics) -> Iterable[Text]:
             yield Text(f"  job downtime: it did not go on, {found.reason} ({result.edge.label})")
             continue
         yield Text(
-            f"  job downtime {milliseconds(found.ms)} ms ({downtime_interval(found.ms, found, metrics).text}): death"
-            f" to {metrics.settings.recovery_packets} packets in order of the last of {found.stand_ins} stand-ins "
-            f"({result.edge.label})"
+            f"  job downtime {milliseconds(found.ms)} ms ({downtime_interval(found.ms, found, metrics).text}): death to"
+            f" {metrics.settings.recovery_packets} packets in order of the last of {found.stand_ins} replacement flows"
+            f" ({result.edge.label})"
         )
 
 
@@ -265,7 +265,7 @@ def _of_streams(metrics: DrillMetrics) -> Iterable[str]:
     )
     few = " (fewer than the 16 that RFC 6414 asks for)" if metrics.few_flows else ""
     later = sum(flow.replaces is not None for flow in metrics.flows)
-    stand_ins = f" and {later} stand-ins" if later else ""
+    stand_ins = f" and {later} replacement flows" if later else ""
     yield (
         f"{metrics.flow_count} flows{stand_ins}{few}; recovered = {settings.recovery_packets} packets in order, then "
         f"{settings.validation_s:g} s without loss; holes without {settings.merge_packets} in order between them "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from hpn.failover.analysis.words import number, plain
+from hpn.failover.analysis.phrases import number, plain
 
 NONE = "-"
 _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))

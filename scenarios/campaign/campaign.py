@@ -18,9 +18,9 @@ from hpn.scenarios.campaign import drillfile
 from hpn.scenarios.campaign.journal import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
 from hpn.scenarios.campaign.labs import Labs
 from hpn.scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw, example, joined
-from hpn.scenarios.campaign.promise import excuse
-from hpn.scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
+from hpn.scenarios.campaign.result import Invariant, Outcome, Report, Result, SequenceJob, Violation
 from hpn.scenarios.campaign.shrink import MOST_TRIES, shrink
+from hpn.scenarios.campaign.survivors import excuse
 from hpn.scenarios.drill.workload import flows_of
 from hpn.testbed.errors import InputError, MachineError, error_for
 from hpn.testbed.fabric.build import build
@@ -129,7 +129,7 @@ class _Campaign:
         """Run inconclusive sequences once more, each on its own lab."""
         first = (result for result in self.journal.done().results if result.tries == 1)
         again = [result.sequence for result in first if result.outcome is Outcome.INCONCLUSIVE]
-        for result in self._results(Job(self.plan, (sequence,)) for sequence in again):
+        for result in self._results(SequenceJob(self.plan, (sequence,)) for sequence in again):
             second = replace(result, tries=2)
             self.journal.add(second)
             yield second
@@ -141,17 +141,17 @@ class _Campaign:
             self.journal.add(entry)
             yield entry
 
-    def _drawn(self, indexes: Sequence[int]) -> Iterator[Job]:
+    def _drawn(self, indexes: Sequence[int]) -> Iterator[SequenceJob]:
         """Yield jobs that keep all labs busy, none with more sequences than a lab should run."""
         size = in_a_lab(len(indexes), self.labs.width)
         for at in range(0, len(indexes), size):
-            yield Job(self.plan, tuple(drawn(self.plan, indexes[at : at + size], self.among)))
+            yield SequenceJob(self.plan, tuple(drawn(self.plan, indexes[at : at + size], self.among)))
 
-    def _results(self, fresh: Iterator[Job]) -> Iterator[Result]:
+    def _results(self, fresh: Iterator[SequenceJob]) -> Iterator[Result]:
         """Yield every result; sequences that a lab could not run after a violation go to a new lab."""
-        again: deque[Job] = deque()
+        again: deque[SequenceJob] = deque()
 
-        def queue() -> Iterator[Job]:
+        def queue() -> Iterator[SequenceJob]:
             while (job := again.popleft() if again else next(fresh, None)) is not None:
                 yield job
 
@@ -163,7 +163,7 @@ class _Campaign:
                 yield from results
                 if len(results) < len(job.sequences):
                     more = True
-                    again.append(Job(job.plan, job.sequences[len(results) :]))
+                    again.append(SequenceJob(job.plan, job.sequences[len(results) :]))
 
     def _like(self, result: Result, shrunk: Sequence[Shrunk]) -> Shrunk | None:
         """Return the entry for a violation explained by a shrunk one: same invariants, and all its kinds of faults."""
@@ -205,7 +205,7 @@ class _Campaign:
         """Return how many runs break one of the same invariants, and the number of runs; each run has its own lab."""
         failed = runs = 0
         while failed < _ENOUGH and runs - failed <= _OF - _ENOUGH and runs < _OF:
-            jobs = [Job(self.plan, (sequence,)) for _ in range(_ENOUGH - failed)]
+            jobs = [SequenceJob(self.plan, (sequence,)) for _ in range(_ENOUGH - failed)]
             for job, report in self.labs.run(jobs):
                 runs += 1
                 failed += any(result.broken & broken for result in _results_of(job, report))
@@ -225,7 +225,7 @@ class _Campaign:
         return f"{DRILLS}/{name}"
 
 
-def _results_of(job: Job, report: Report) -> list[Result]:
+def _results_of(job: SequenceJob, report: Report) -> list[Result]:
     """Return a result for every sequence that was run. hpn's own errors are raised when no lab could be started."""
     results = list(report.results)
     if report.leaks:

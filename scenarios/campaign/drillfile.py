@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from hpn.failover.faults import FAULTS, Parameter, Unit, parameters
-from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Plan, Step, Value
+from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence, FaultStep, Plan, Value
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill, Workload
 from hpn.testbed.errors import InputError
@@ -103,7 +103,7 @@ def _topology(spec: FabricSpec) -> Plain:
     return {"name": spec.name, **data}
 
 
-def entry(number: int, step: Step) -> dict[str, Plain]:
+def entry(number: int, step: FaultStep) -> dict[str, Plain]:
     """Return the entry of one fault. KeyError for an unknown kind or parameter, ValueError for an invalid value."""
     found: dict[str, Plain] = {
         "id": f"fault{number}",

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from hpn.failover.analysis.model import DrillMetrics, Edge, FlowResult, Relation
 from hpn.scenarios.campaign import hostroutes
-from hpn.scenarios.campaign.promise import excuse
 from hpn.scenarios.campaign.result import Invariant, Violation
+from hpn.scenarios.campaign.survivors import excuse
 from hpn.scenarios.drill.model import Drill
 from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric

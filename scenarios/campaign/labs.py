@@ -12,13 +12,13 @@ from itertools import count
 from typing import Protocol
 
 from hpn.scenarios.batch.pool.task import OUTPUT, Done, Pool, Task
-from hpn.scenarios.campaign import block
+from hpn.scenarios.campaign import lab_job
 from hpn.scenarios.campaign.last_words import last_words
-from hpn.scenarios.campaign.result import Job, Report, Result
-from hpn.scenarios.run.job import Job as Elsewhere
+from hpn.scenarios.campaign.result import Report, Result, SequenceJob
+from hpn.scenarios.run.remote_task import RemoteTask
 from hpn.testbed.vm.engines import HOST, named
 
-Answer = tuple[Job, Report]
+Answer = tuple[SequenceJob, Report]
 
 
 class Labs(Protocol):
@@ -28,7 +28,7 @@ class Labs(Protocol):
     def width(self) -> int:
         """Preferred number of concurrent jobs."""
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+    def run(self, jobs: Iterable[SequenceJob]) -> Iterator[Answer]:
         """Yield every job with its report, in the order they end. If closed early, end the running jobs."""
 
 
@@ -45,9 +45,9 @@ class PooledLabs:
         """Preferred number of concurrent jobs; see ``Labs``."""
         return self._pool.width
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+    def run(self, jobs: Iterable[SequenceJob]) -> Iterator[Answer]:
         """Yield every job with its report; see ``Labs``."""
-        asked: dict[str, Job] = {}
+        asked: dict[str, SequenceJob] = {}
 
         def tasks() -> Iterator[Task]:
             for job in jobs:
@@ -59,16 +59,16 @@ class PooledLabs:
             yield asked.pop(done.task.name), report_of(done, time.time())
 
 
-def task_for(name: str, job: Job, engine: str) -> Task:
+def task_for(name: str, job: SequenceJob, engine: str) -> Task:
     """Return a job as a task for a pool. A process that fails is a finding and is not retried."""
-    asked = Elsewhere("lab", engine, block.body_of(job))
-    timeout_s = block.timeout_s(job) if named(engine).start is None else None  # its starter times a guest
+    asked = RemoteTask("lab", engine, lab_job.body_of(job))
+    timeout_s = lab_job.timeout_s(job) if named(engine).start is None else None  # its starter times a guest
     return Task(name, asked, timeout_s=timeout_s, again=False)
 
 
 def report_of(done: Done, now: float) -> Report:
     """Return the report of a job that ended ``now`` (epoch seconds), with how its process failed, if it did."""
-    found = block.read_report(done.folder)
+    found = lab_job.read_report(done.folder)
     if named(done.task.job.engine).start is not None:
         found = replace(found, results=_by_our_clock(found.results, now - done.wall_s, now))
     if found.error:

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hpn.failover.analysis.words import many
+from hpn.failover.analysis.phrases import many
 from hpn.results.page.axis import linear
 from hpn.results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, href, without_constant
-from hpn.results.page.overview import MOST_ROWS, MOST_SECTIONS, Head, ManyView, Section, Step, Steps, many_html
+from hpn.results.page.overview import MOST_ROWS, MOST_SECTIONS, Head, ManyView, Section, Steps, TimeBar, many_html
 from hpn.scenarios.campaign.drillfile import entry
 from hpn.scenarios.campaign.journal import PLAN, Done, Shrunk, load
-from hpn.scenarios.campaign.plan import FaultSequence, Plan
-from hpn.scenarios.campaign.plan import Step as Fault
+from hpn.scenarios.campaign.plan import FaultSequence, FaultStep, Plan
 from hpn.scenarios.campaign.report import exit_code, sheets, shrunk_line
 from hpn.scenarios.campaign.result import Outcome, Result
 from hpn.testbed.files.units import format_duration
@@ -159,17 +158,17 @@ def _steps(sequence: FaultSequence) -> Steps:
     ends = [step.at_ns + (step.for_ns or 0) for step in sequence.steps]
     axis = linear(0.0, max(ends, default=0) / _S)
     bars = [
-        Step(f"{step.kind} of {step.target}", _lasts(step), axis.at(step.at_ns / _S), axis.at(end / _S))
+        TimeBar(f"{step.kind} of {step.target}", _lasts(step), axis.at(step.at_ns / _S), axis.at(end / _S))
         for step, end in zip(sequence.steps, ends, strict=True)
     ]
     return Steps(bars, axis.ticks(_TICKS))
 
 
-def _words(step: Fault) -> str:
+def _words(step: FaultStep) -> str:
     return f"{step.kind} of {step.target} {_lasts(step)}"
 
 
-def _lasts(step: Fault) -> str:
+def _lasts(step: FaultStep) -> str:
     """Return the time and parameters of a fault: 'at 606 ms for 1.2 s, share 63 %', as in a drill file."""
     told = {key: value for key, value in entry(1, step).items() if key not in {"id", "fault", "target", "at", "for"}}
     lasts = "" if step.for_ns is None else f" for {format_duration(step.for_ns)}"

@@ -32,7 +32,7 @@ _TRIES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FaultStep:
     """One fault of a sequence; ``arguments`` by the keys of a drill file, durations in ns, shares 0..1.
 
     ``for_ns`` is None for faults that repair themselves.
@@ -50,7 +50,7 @@ class FaultSequence:
     """Sequence of faults. ``index`` counts from 0 within its campaign; a shrunk one keeps its original index."""
 
     index: int
-    steps: tuple[Step, ...]
+    steps: tuple[FaultStep, ...]
     settle_ns: int = SETTLE_NS
 
     @property
@@ -122,7 +122,7 @@ def draw(plan: Plan, among: tuple[Choice, ...], index: int, valid: Valid) -> Fau
     return found
 
 
-def _step(random_: random.Random, among: tuple[Choice, ...], so_far: FaultSequence, long_faults: float) -> Step:
+def _step(random_: random.Random, among: tuple[Choice, ...], so_far: FaultSequence, long_faults: float) -> FaultStep:
     chosen = random_.choices(among, [choice.weight for choice in among])[0]
     target = random_.choice(chosen.targets)
     at_ns = HEALTHY_NS + random_.randrange(_SPREAD_NS // MS) * MS
@@ -132,7 +132,7 @@ def _step(random_: random.Random, among: tuple[Choice, ...], so_far: FaultSequen
     if long_faults and random_.random() < long_faults:  # plans without long faults must keep their random stream
         lasts_ns = random_.randint(LONG_NS[0] // MS, LONG_NS[1] // MS) * MS
     for_ns = None if FAULTS[chosen.kind].REPAIRS_ITSELF else lasts_ns
-    return Step(chosen.kind, target, at_ns, for_ns, tuple(_arguments(random_, chosen.kind).items()))
+    return FaultStep(chosen.kind, target, at_ns, for_ns, tuple(_arguments(random_, chosen.kind).items()))
 
 
 def _arguments(random_: random.Random, kind: str) -> Mapping[str, Value]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from rich.table import Table
 
-from hpn.failover.analysis.words import many
+from hpn.failover.analysis.phrases import many
 from hpn.results.text.comparison import Sheet
 from hpn.results.text.tables import table
 from hpn.scenarios.campaign.journal import Done, Entry, Shrunk

@@ -70,7 +70,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SequenceJob:
     """Sequences to be run in turn on one lab, until one violates an invariant."""
 
     plan: Plan

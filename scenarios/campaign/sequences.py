@@ -20,22 +20,22 @@ from hpn.scenarios.campaign import invariants
 from hpn.scenarios.campaign.drillfile import drill_of
 from hpn.scenarios.campaign.plan import FaultSequence, Plan
 from hpn.scenarios.campaign.result import Invariant, Result, Violation
-from hpn.scenarios.drill.blast import transit_flows
+from hpn.scenarios.drill.blast_radius import transit_flows
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.spares import stand_ins
+from hpn.scenarios.drill.spares import replacement_flows
 from hpn.scenarios.drill.workload import flows_of
-from hpn.scenarios.run.observed import Observed
+from hpn.scenarios.run.observation import Observation
 from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, now_ns
 from hpn.testbed.kernel.process.processes import own_pids
-from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import differences, state
 from hpn.testbed.routing.trace import Flow
 
 if TYPE_CHECKING:
-    from hpn.scenarios.run.measured import Measured  # imports numpy
+    from hpn.scenarios.run.measurement import Measurement  # imports numpy
 
 _LEAD_NS = 150_000_000
 _CONVERGE_S = 25.0
@@ -48,7 +48,7 @@ _STILL_MS = 120.0
 class _Run:
     """Run before analysis. ``converged_ns`` is None when the lab did not converge in time."""
 
-    observed: Observed
+    observed: Observation
     converged_ns: int | None
     found: tuple[Violation, ...]
 
@@ -84,7 +84,7 @@ class Bench:
     async def _carry_out(self, drill: Drill) -> _Run:
         lab = self._lab
         flows = flows_of(drill.workload, lab.fabric)
-        later = stand_ins(lab.fabric, drill.timeline.faults, flows)
+        later = replacement_flows(lab.fabric, drill.timeline.faults, flows)
         traffic = LabTraffic(lab, flows, self._scratch, drill.workload.tick_ns, later)
         injector, sampler = Injector(lab, traffic), HostSampler(own_pids)
         try:
@@ -105,7 +105,7 @@ class Bench:
             await traffic.engine.close()
         found = tuple(self._ask(await self._differences(), failed))
         load = sampler.load(start_ns, end_ns)
-        observed = Observed(traffic.flows, report, tuple(injector.edges), start_ns, end_ns, load, ())
+        observed = Observation(traffic.flows, report, tuple(injector.edges), start_ns, end_ns, load, ())
         return _Run(observed, converged_ns, found)
 
     async def _converge(self) -> str:
@@ -137,7 +137,7 @@ class Bench:
             judge_measured,
             moved_wrongly,
         )
-        from hpn.scenarios.run.measured import measured_of
+        from hpn.scenarios.run.measurement import measured_of
 
         observed = run.observed
         try:
@@ -173,7 +173,7 @@ async def _timeline(lab: Lab, drill: Drill, traffic: LabTraffic, injector: Injec
     await traffic.until(start_ns + drill.timeline.end_ns)
 
 
-def _machine(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
+def _machine(observed: Observation, metrics: DrillMetrics) -> Iterator[str]:
     """Yield reasons why the machine, not the fabric, may have lost packets or let a queue pair fail.
 
     A busy machine causes neither. It takes a standstill of a good part of a queue pair's patience.
@@ -192,7 +192,7 @@ def _only_loss(found: list[Violation]) -> bool:
     return {violation.invariant for violation in found} == {Invariant.CONTROL}
 
 
-def _last_arrivals(measured: Measured) -> Mapping[int, int]:
+def _last_arrivals(measured: Measurement) -> Mapping[int, int]:
     """Return the arrival time of the newest packet by flow id."""
     from hpn.failover.analysis.metrics.byflow import by_flow
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from hpn.failover.faults import FAULTS, MS, Unit, parameters
-from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Step, Valid, Value
+from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence, FaultStep, Valid, Value
 
 Fails = Callable[[FaultSequence], bool]
 Targets = Mapping[str, tuple[str, ...]]
@@ -55,7 +55,7 @@ def candidates(sequence: FaultSequence, targets: Targets) -> Iterator[FaultSeque
         yield replace(sequence, steps=tuple(replace(step, at_ns=step.at_ns - early_ns) for step in steps))
 
 
-def _simpler(step: Step, targets: tuple[str, ...]) -> Iterator[Step]:
+def _simpler(step: FaultStep, targets: tuple[str, ...]) -> Iterator[FaultStep]:
     for at, (key, value) in enumerate(step.arguments):
         for less in _less(step.kind, key, value):
             yield replace(step, arguments=(*step.arguments[:at], (key, less), *step.arguments[at + 1 :]))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from hpn.failover.analysis.model import EdgeKind
-from hpn.failover.analysis.readings import Sampling
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
+from hpn.failover.analysis.port_sampling import Sampling
 from hpn.failover.faults import FAULTS, PlannedFault
 from hpn.failover.faults.compose import clash
 from hpn.scenarios.drill.capture import Captures
@@ -22,14 +22,14 @@ from hpn.scenarios.drill.checks_sample import expectation_problem, period_proble
 from hpn.scenarios.drill.checks_scope import scope_problem
 from hpn.scenarios.drill.checks_soft_roce import port_problem
 from hpn.scenarios.drill.checks_transfers import expectation_problems, workload_problems
-from hpn.scenarios.drill.course import course
-from hpn.scenarios.drill.job import JOB_HEADERS, Job
+from hpn.scenarios.drill.fault_schedule import course
+from hpn.scenarios.drill.job import JOB_HEADERS, JobSpec
 from hpn.scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
 from hpn.scenarios.drill.targets import settling_problem, target_problem
 from hpn.scenarios.drill.workload import mtu_needed, packet_period_ns
-from hpn.scenarios.expect.asked import At, Flows, Whose
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.metric import Shape, Traffic
+from hpn.scenarios.expect.selection import At, Flows, Whose
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Where, shorten
@@ -47,7 +47,7 @@ class Parts:
 
     fabric: Fabric | None
     workload: Workload | None  # None also for a job, and for a client that runs alone
-    job: Job | None
+    job: JobSpec | None
     profile: Profile
     timeline: Timeline | None
     faults: Sequence[tuple[PlannedFault, Where]]

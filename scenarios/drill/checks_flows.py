@@ -8,11 +8,11 @@ from hpn.failover.analysis.model import Relation
 from hpn.failover.faults import PlannedFault
 from hpn.failover.faults.moments import Moment
 from hpn.scenarios.drill.checks_scope import may_have
-from hpn.scenarios.drill.course import Step
+from hpn.scenarios.drill.fault_schedule import ScheduleStep
 from hpn.scenarios.drill.spares import ends
-from hpn.scenarios.expect.asked import At, Flows
 from hpn.scenarios.expect.choose import RELATIONS
 from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.selection import At, Flows
 from hpn.testbed.files.check import dotted
 from hpn.testbed.files.document import Where
 from hpn.traffic.flows.flow import FlowSpec
@@ -20,7 +20,7 @@ from hpn.traffic.flows.flow import FlowSpec
 Found = Iterator[tuple[Where, str]]
 
 
-def busy_problems(steps: Sequence[Step], faults: Sequence[tuple[PlannedFault, Where]]) -> Found:
+def busy_problems(steps: Sequence[ScheduleStep], faults: Sequence[tuple[PlannedFault, Where]]) -> Found:
     """Yield faults whose host has no queue pair when its spare takes over."""
     where_of = {planned.id: (planned, where) for planned, where in faults}
     for step in steps:
@@ -35,7 +35,7 @@ def busy_problems(steps: Sequence[Step], faults: Sequence[tuple[PlannedFault, Wh
 
 
 def flow_problems(
-    steps: Sequence[Step], expectations: Sequence[tuple[Expectation, Where]], flows: Sequence[FlowSpec]
+    steps: Sequence[ScheduleStep], expectations: Sequence[tuple[Expectation, Where]], flows: Sequence[FlowSpec]
 ) -> Found:
     """Yield expectations of flows that match no flow, each with what to write instead."""
     for expectation, where in expectations:
@@ -46,7 +46,7 @@ def flow_problems(
         yield (*where[:-1], "flows"), f"{dotted(where[:-1])} can never be judged: {why}"
 
 
-def _chooses_any(expectation: Expectation, steps: Sequence[Step], flows: Sequence[FlowSpec]) -> bool:
+def _chooses_any(expectation: Expectation, steps: Sequence[ScheduleStep], flows: Sequence[FlowSpec]) -> bool:
     """Return True if any flow of the expectation's scope has the expected relation to the faults."""
     inside = {flow.id for flow in flows if may_have(expectation.scope, flow)}
     scoped = [(step.moment, {flow: how for flow, how in step.relations.items() if flow in inside}) for step in steps]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpn.failover.analysis.readings import Sampling, watched
+from hpn.failover.analysis.port_sampling import Sampling, watched
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.units import format_duration

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
 from hpn.failover.faults import PlannedFault
 from hpn.failover.faults.moments import moments
 from hpn.scenarios.drill.model import Timeline, Workload
-from hpn.scenarios.expect.asked import At
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.metric import Pauses
+from hpn.scenarios.expect.selection import At
 from hpn.testbed.files.check import dotted
 from hpn.testbed.files.document import Where
 from hpn.testbed.files.units import format_duration, format_size

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from hpn.failover.analysis.model import EdgeKind
-from hpn.failover.analysis.readings import Ports, Sampling
-from hpn.failover.analysis.words import plain
-from hpn.failover.faults import Fault, Parameter, PlannedFault, Told, Unit, parameters
-from hpn.scenarios.drill.job import Job, Work, plan_of
+from hpn.failover.analysis.phrases import plain
+from hpn.failover.analysis.port_sampling import Ports, Sampling
+from hpn.failover.faults import Fault, Parameter, PlannedFault, Unit, VisibleTo, parameters
+from hpn.scenarios.drill.job import JobSpec, Work, plan_of
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import flows_of, packet_period_ns
 from hpn.testbed.fabric.build import build
@@ -86,7 +86,7 @@ def _streams(drill: Drill, fabric: Fabric) -> list[str]:
     ]
 
 
-def _job(job: Job, fabric: Fabric) -> list[str]:
+def _job(job: JobSpec, fabric: Fabric) -> list[str]:
     plan = plan_of(job, fabric)
     patience_s = job.transport.patience_ns / 1e9
     return [
@@ -101,7 +101,7 @@ def _job(job: Job, fabric: Fabric) -> list[str]:
     ]
 
 
-def _spray(job: Job) -> Iterator[str]:
+def _spray(job: JobSpec) -> Iterator[str]:
     if job.spray > 1:
         yield (
             f"the packets of a queue pair take up to {job.spray} source ports in turn; one counts as missing when more"
@@ -167,7 +167,7 @@ def _sample(sample: Sampling) -> str:
 def fault_in_words(fault: Fault) -> str:
     """Return a fault with its target and parameters: 'link-delay p0.s0.h0.r0.0 (by 5 ms, carrier stays)'."""
     words = [f"{p.key} {_value(p, getattr(fault, name))}" for name, p in parameters(type(fault)).items()]
-    if fault.TELLS is not Told.CARRIER:
+    if fault.TELLS is not VisibleTo.CARRIER:
         words.append("carrier stays")
     return f"{fault.KIND} {fault.target}" + (f" ({', '.join(words)})" if words else "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from hpn.failover.analysis.marks import Mark
+from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.results.judge.repeats.statistic import Statistic
 from hpn.scenarios.drill.schema import (
     OrderExpectation,
@@ -12,11 +12,11 @@ from hpn.scenarios.drill.schema import (
     YesOrNoExpectation,
     expectation_model,
 )
-from hpn.scenarios.expect.asked import At, Bound, Flows, Whose
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.metric import Metric, Shape, Traffic
 from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.expect.scope import Scope
+from hpn.scenarios.expect.selection import At, Bound, Flows, Whose
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Plain, Where, shorten
 
@@ -125,16 +125,16 @@ def _order(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Fo
     if section is None:
         return []
     here = (*where, "events")
-    unknown = [name for name in section.events if name not in list(Mark)]
+    unknown = [name for name in section.events if name not in list(ProtocolEvent)]
     for name in unknown:
-        hint = did_you_mean(name, [mark.value for mark in Mark], "events are")
+        hint = did_you_mean(name, [mark.value for mark in ProtocolEvent], "events are")
         mistakes.add(here, f"unknown event {shorten(name)} in {dotted(here)}; {hint}")
     few = len(section.events) < 2 or len(set(section.events)) < len(section.events)
     if few:
         mistakes.add(here, f"{dotted(here)} is no order; write two different events or more, such as [carrier, lag]")
     if unknown or few:
         return []
-    events, edge = tuple(Mark(name) for name in section.events), At(section.edge)
+    events, edge = tuple(ProtocolEvent(name) for name in section.events), At(section.edge)
     line, fault = mistakes.document.line(where), section.fault
     found = Expectation(metric, Bound.AT_LEAST, 0, edge=edge, fault=fault, line=line, events=events)
     return [(found, here)]

@@ -12,18 +12,17 @@ from dataclasses import asdict, dataclass, replace
 from hpn.scenarios.drill.path_choice import check_choice, check_source_ports
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, Nic
-from hpn.traffic.collectives.places import CrossRail
+from hpn.traffic.collectives.locations import CrossRail
 from hpn.traffic.collectives.program import Send
 from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.parameter_sets import LINE_RATE
 from hpn.traffic.congestion.scale import Scale
-from hpn.traffic.congestion.sets import LINE_RATE
 from hpn.traffic.flows.flow import MAX_RECOVERING
 from hpn.traffic.flows.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
 from hpn.traffic.flows.patterns import NewFlows, check_number
 from hpn.traffic.job.chakra.work import ChakraWork
 from hpn.traffic.job.collective import CollectiveWork
-from hpn.traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
-from hpn.traffic.job.job import Job as LaidOut
+from hpn.traffic.job.job import NVLINK_BPS, Checkpoints, Job, Site, build
 from hpn.traffic.job.messages import MessageWork
 from hpn.traffic.job.placement import place, place_of
 from hpn.traffic.job.restart import RestartPolicy
@@ -49,7 +48,7 @@ Work = CollectiveWork | Training | MessageWork | TraceWork | ChakraWork
 
 
 @dataclass(frozen=True, slots=True)
-class Saving:
+class Checkpointing:
     """Checkpoints alongside the job: every host writes ``size_bytes`` every ``every_ns`` to these hosts in turn."""
 
     size_bytes: int
@@ -58,7 +57,7 @@ class Saving:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobSpec:
     """Job of a drill, which replaces streams: ``work``, iteration after iteration.
 
     ``real_sizes``: True if sizes are those of the real network. The lab divides them by its ``scale``, as it does its
@@ -66,7 +65,7 @@ class Job:
     """
 
     work: Work
-    checkpoints: Saving | None = None
+    checkpoints: Checkpointing | None = None
     real_sizes: bool = False
     hosts: int | None = None  # None: all active hosts
     gpus: int | None = None  # per host; None: all
@@ -97,7 +96,7 @@ class Job:
     samples: int = 0  # per iteration of training; 0: unknown
     slower: int = 1  # divisor of rates and sizes for a slow kernel
 
-    def slowed(self, times: int) -> Job:
+    def slowed(self, times: int) -> JobSpec:
         """Return the job for a kernel with ``times`` the cost per packet: same duration, bytes divided by ``times``."""
         if times <= 1:
             return self
@@ -122,7 +121,7 @@ class Job:
         )
 
 
-def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
+def told(job: JobSpec, fabric: Fabric) -> dict[str, str | int | float | bool]:
     """Return the transport settings for the manifest: parameters for real links, and their scale."""
     timer, scale, second = job.transport.timer, _scale(job, fabric), fabric.spec.second_class
     parameters = {f"congestion {key}": value for key, value in asdict(job.congestion).items() if value is not None}
@@ -161,7 +160,7 @@ def _told_rehash(policy: RehashPolicy | None) -> dict[str, float]:
     return {**rounds, "rehash_share": policy.share, "rehash_suspend_ms": policy.suspend_ns / 1e6}
 
 
-def plan_of(job: Job, fabric: Fabric) -> JobPlan:
+def plan_of(job: JobSpec, fabric: Fabric) -> JobPlan:
     """Return the plan of the job on a fabric. InputError when it does not fit."""
     laid_out = _laid_out(job, fabric)
     queue_pairs = tuple(_queue_pairs(job, laid_out, fabric))
@@ -195,13 +194,13 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
     )
 
 
-def _scale(job: Job, fabric: Fabric) -> Scale:
+def _scale(job: JobSpec, fabric: Fabric) -> Scale:
     """Return the scale for parameters of congestion control, which are written for real links."""
     slower = fabric.spec.scale * job.slower
     return Scale(slower, slower if job.stretch is None else job.stretch * job.slower)
 
 
-def _check_timer(job: Job, queue_pairs: Sequence[QueuePair]) -> None:
+def _check_timer(job: JobSpec, queue_pairs: Sequence[QueuePair]) -> None:
     """Raise InputError when a retry timer expires before any acknowledgement can come: all would be resent.
 
     Timers are real but the lab's links are slower. There a packet of 4 KB takes longer to a host than the 2 ms that an
@@ -232,12 +231,12 @@ def _about(key: str) -> Iterator[None]:
         raise InputError(error.problems, (key,)) from error
 
 
-def ack_delay_ns(job: Job) -> int:
+def ack_delay_ns(job: JobSpec) -> int:
     """Return how long in ns a receiver delays an acknowledgement that no packet requests."""
     return min(_ACK_DELAY_NS, job.transport.timer.wait_ns(0) // 4)
 
 
-def _laid_out(job: Job, fabric: Fabric) -> LaidOut:
+def _laid_out(job: JobSpec, fabric: Fabric) -> Job:
     """Return the job's programs. Times are the lab's; so are sizes, unless ``real_sizes``."""
     seed = fabric.spec.seed if job.seed is None else job.seed
     places = place(fabric, hosts=job.hosts, rails=job.gpus, segments=job.segments, order=job.order, seed=seed)
@@ -259,7 +258,7 @@ def _laid_out(job: Job, fabric: Fabric) -> LaidOut:
     return build(work, site, Checkpoints(saving.size_bytes, saving.every_ns, storage))
 
 
-def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueuePair]:
+def _queue_pairs(job: JobSpec, laid_out: Job, fabric: Fabric) -> Iterator[QueuePair]:
     """Yield ``queue_pairs`` for every pair of ranks that communicate over the network, then as many for grants."""
     nics = {(nic.host, nic.rail): nic for nic in fabric.nics}
     places = laid_out.places
@@ -297,6 +296,6 @@ def _granted(wanted: Iterable[tuple[int, int, int]]) -> dict[tuple[int, int], in
     return rails
 
 
-def _pps(job: Job, nic: Nic) -> float:
+def _pps(job: JobSpec, nic: Nic) -> float:
     """Return the packets per second of the fastest port of a NIC."""
     return max(link.rate_bps for link in nic.links) / job.slower / (8 * wire_bytes(job.path_mtu))

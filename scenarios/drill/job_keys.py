@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from hpn.scenarios.drill.job import MAX_QUEUE_PAIRS, Job
+from hpn.scenarios.drill.job import MAX_QUEUE_PAIRS, JobSpec
 from hpn.scenarios.drill.model import PATH_MTUS
 from hpn.testbed.fabric.spec import Rate, Strict
 from hpn.testbed.files.units import Duration, duration, size
@@ -17,14 +17,14 @@ from hpn.traffic.job.collective import GROUPINGS, CollectiveWork
 from hpn.traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 from hpn.traffic.job.placement import ORDERS
 from hpn.traffic.job.training import Training
-from hpn.traffic.jobengine.choices import MESSAGE_CHOICES
+from hpn.traffic.jobengine.message_choice import MESSAGE_CHOICES
 from hpn.traffic.transport.timers import RETRY_TIMERS
 from hpn.traffic.transport.work import Recovery
 
 _COLLECTIVE = CollectiveWork("", 1)
 _MESSAGES = MessageWork("", 1)
 _TRAINING = Training(1)
-_JOB = Job(_COLLECTIVE)
+_JOB = JobSpec(_COLLECTIVE)
 
 Size = Annotated[int, size("1 B", "2 GiB")]
 Sizes = Annotated[int, size("0 B", "1000 GB")]  # perhaps of a real network

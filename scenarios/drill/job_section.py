@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hpn.scenarios.drill.client_section import has_client, is_alone
-from hpn.scenarios.drill.job import Job, Saving, Work
+from hpn.scenarios.drill.job import Checkpointing, JobSpec, Work
 from hpn.scenarios.drill.job_keys import (
     CheckpointsSection,
     CollectiveSection,
@@ -23,7 +23,7 @@ from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Plain, Where, shorten
 from hpn.testbed.files.units import format_duration
 from hpn.traffic.collectives.registry import COLLECTIVES
-from hpn.traffic.congestion.written import Chosen, written
+from hpn.traffic.congestion.chosen_control import ChosenControl, written
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.messages import MessageWork
 from hpn.traffic.job.restart import RestartPolicy
@@ -32,10 +32,10 @@ from hpn.traffic.job.training import Straggler, Training
 FINDING_NS = 1_000_000_000
 """Time to find spares: probing all hosts takes half of it, the new start at most the rest."""
 
-_JOB = Job(CollectiveWork("", 1))
+_JOB = JobSpec(CollectiveWork("", 1))
 
 
-def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | None:
+def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec | None:
     """Return the job of a document for a topology; None if there is none or it is invalid.
 
     The path of a trace is relative to ``base``.
@@ -66,7 +66,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
-    return Job(
+    return JobSpec(
         work=work,
         checkpoints=saving,
         real_sizes=section.sizes == "real",
@@ -99,7 +99,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
     )
 
 
-def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> Chosen | None:
+def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> ChosenControl | None:
     """Return the chosen congestion control; None if it is invalid or the topology is unknown."""
     if spec is None:
         return None
@@ -193,6 +193,6 @@ def _restart(mistakes: Mistakes, data: Plain) -> RestartPolicy | None:
     return None if found is None else RestartPolicy(found.after, found.checkpoint_every, found.spares)
 
 
-def _saving(mistakes: Mistakes, data: Plain) -> Saving | None:
+def _saving(mistakes: Mistakes, data: Plain) -> Checkpointing | None:
     found = None if data is None else mistakes.check(CheckpointsSection, data, ("job", "checkpoints"))
-    return None if found is None else Saving(found.size_bytes, found.every, tuple(found.storage))
+    return None if found is None else Checkpointing(found.size_bytes, found.every, tuple(found.storage))

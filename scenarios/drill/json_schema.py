@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from hpn.failover.analysis.marks import Mark
+from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.failover.faults import FAULTS
 from hpn.scenarios.drill.schema import (
     DrillFile,
@@ -22,9 +22,9 @@ from hpn.scenarios.drill.schema import (
     fault_model,
 )
 from hpn.scenarios.drill.sections import SECTIONS
-from hpn.scenarios.expect.asked import Bound
 from hpn.scenarios.expect.metric import Metric, Shape, Traffic
 from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.selection import Bound
 from hpn.testbed.fabric.json_schema import topology_mapping
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.files.json_schema import PATH, YES_OR_NO, Parts, Schema
@@ -99,7 +99,7 @@ def _behind(parts: Parts, metric: Metric) -> Schema:
             return parts.of(UntouchedExpectation)
         case Shape.EVENTS:
             order = parts.of(OrderExpectation)
-            order["properties"]["events"] |= {"items": {"enum": list(map(str, Mark))}, "minItems": 2}
+            order["properties"]["events"] |= {"items": {"enum": list(map(str, ProtocolEvent))}, "minItems": 2}
             return order
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from hpn.failover.analysis.readings import Ports, Sampling
+from hpn.failover.analysis.port_sampling import Ports, Sampling
 from hpn.failover.faults import PlannedFault
 from hpn.scenarios.drill.capture import Captures
 from hpn.scenarios.drill.checks import Parts, check_drill
 from hpn.scenarios.drill.client_section import client_of, has_client, is_alone
 from hpn.scenarios.drill.expectations import expectations_of
-from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.job import JobSpec, plan_of
 from hpn.scenarios.drill.job_section import WORKS, job_of
 from hpn.scenarios.drill.model import Drill, Profile, Workload
 from hpn.scenarios.drill.schema import (
@@ -21,7 +21,7 @@ from hpn.scenarios.drill.schema import (
     SampleSection,
     WorkloadSection,
 )
-from hpn.scenarios.drill.spares import stand_ins
+from hpn.scenarios.drill.spares import replacement_flows
 from hpn.scenarios.drill.timeline import entries_of, timeline_of
 from hpn.scenarios.drill.workload import flows_of
 from hpn.testbed.errors import InputError
@@ -140,7 +140,7 @@ def _captures(mistakes: Mistakes) -> Captures | None:
 def _flows(
     mistakes: Mistakes,
     workload: Workload | None,
-    job: Job | None,
+    job: JobSpec | None,
     fabric: Fabric | None,
     faults: list[tuple[PlannedFault, Where]],
 ) -> tuple[FlowSpec, ...]:
@@ -159,10 +159,10 @@ def _flows(
     replacements = [each.fault.replacement for each in planned if each.fault.replacement is not None]
     if any(not replacement.spare for replacement in replacements):
         return ()
-    return (*flows, *chain.from_iterable(stand_ins(fabric, planned, flows)))
+    return (*flows, *chain.from_iterable(replacement_flows(fabric, planned, flows)))
 
 
-def _of_job(mistakes: Mistakes, job: Job | None, fabric: Fabric) -> tuple[FlowSpec, ...]:
+def _of_job(mistakes: Mistakes, job: JobSpec | None, fabric: Fabric) -> tuple[FlowSpec, ...]:
     """Return the queue pairs of the job."""
     try:
         return () if job is None else plan_of(job, fabric).flows

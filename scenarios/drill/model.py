@@ -9,10 +9,10 @@ from typing import Annotated
 from pydantic import JsonValue, PlainSerializer
 
 from hpn.failover.analysis.model import QUICK, Settings
-from hpn.failover.analysis.readings import Sampling
+from hpn.failover.analysis.port_sampling import Sampling
 from hpn.failover.faults import PlannedFault
 from hpn.scenarios.drill.capture import Captures
-from hpn.scenarios.drill.job import Job
+from hpn.scenarios.drill.job import JobSpec
 from hpn.scenarios.expect.expectation import VERY_SLOW, Expectation
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.client.client import Client
@@ -125,7 +125,7 @@ class Drill:
     expectations: tuple[Expectation, ...]
     source: str  # file of the drill
     sample: Sampling | None = None  # ports whose loads and queues are sampled
-    job: Job | None = None  # traffic that replaces the workload's streams
+    job: JobSpec | None = None  # traffic that replaces the workload's streams
     client: Client | None = None  # program on the hosts, alongside streams or a job, or alone
     streams: bool = True  # True if the workload's streams run; not with a job, nor with a client alone
     captures: Captures | None = None  # links captured around each edge

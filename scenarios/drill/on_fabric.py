@@ -15,10 +15,10 @@ from typing import Any
 
 from hpn.failover.analysis.edge import Relation
 from hpn.failover.faults import FAULTS, Unit, parameters
-from hpn.scenarios.drill.course import course
+from hpn.scenarios.drill.coordinates import Axis, FabricPart, FabricParts, Moving
+from hpn.scenarios.drill.fault_schedule import course
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill, OtherFabric
-from hpn.scenarios.drill.places import Axis, Moving, Part, Parts
 from hpn.scenarios.drill.workload import queue_pairs_of
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
@@ -105,7 +105,7 @@ def _expecting(document: Document, kept: Sequence[int]) -> Document:
 
 def _moved(document: Document, own: Drill, fabric: Fabric) -> tuple[dict[str, Plain], list[str]]:
     """Return the drill's file for that fabric and the changes, one line per name."""
-    data, here, there = deepcopy(document.data), Parts(build(own.topology)), Parts(fabric)
+    data, here, there = deepcopy(document.data), FabricParts(build(own.topology)), FabricParts(fabric)
     named = [(where, name, part) for where, name in _named(data) if (part := _part(here, where, name)) is not None]
     moving, problems, notes = Moving((part for *_, part in named), there), list[str](), list[str]()
     for where, name, part in named:
@@ -126,15 +126,15 @@ def _moved(document: Document, own: Drill, fabric: Fabric) -> tuple[dict[str, Pl
     return data, notes
 
 
-def _part(here: Parts, where: Where, name: str | int) -> Part | None:
+def _part(here: FabricParts, where: Where, name: str | int) -> FabricPart | None:
     """Return the part of the drill's own fabric for a name or number, or None if it names no part."""
     if isinstance(name, int):
         axis = _NUMBERS[next(str(key) for key in reversed(where) if isinstance(key, str))]
-        return Part(str(name), "", ((axis, name),))
+        return FabricPart(str(name), "", ((axis, name),))
     return here.named(name)
 
 
-def _value(moving: Moving, part: Part, name: str | int) -> str | int:
+def _value(moving: Moving, part: FabricPart, name: str | int) -> str | int:
     return moving.number(*part.spot[0]) if isinstance(name, int) else moving.moved(part)
 
 

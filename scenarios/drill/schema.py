@@ -13,12 +13,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model
 
-from hpn.failover.analysis.readings import Ports
+from hpn.failover.analysis.port_sampling import Ports
 from hpn.failover.faults import FAULTS, Parameter, parameters
 from hpn.failover.faults import Unit as ParameterUnit
 from hpn.scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
-from hpn.scenarios.expect.asked import Whose
 from hpn.scenarios.expect.metric import Metric, Takes, Traffic, Unit
+from hpn.scenarios.expect.selection import Whose
 from hpn.testbed.fabric.spec import Rate, Strict
 from hpn.testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent, size
 from hpn.testbed.files.words import OneOf
@@ -265,7 +265,7 @@ class UntouchedExpectation(_Edges):
 
 
 class OrderExpectation(Strict):
-    """``order:``; ``events`` by the names of ``failover.analysis.marks.Mark``."""
+    """``order:``; ``events`` by the names of ``failover.analysis.protocol_events.Mark``."""
 
     events: list[str] = Field(examples=["[carrier, lag]"])
     fault: str | None = None

@@ -14,14 +14,14 @@ from hpn.traffic.flows.flow import FlowSpec, default_sports
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class SpareAssignment:
     """Planned faults with their spares, and the problems of those without, by position."""
 
     faults: tuple[PlannedFault, ...]
     problems: Mapping[int, str]
 
 
-def assigned(fabric: Fabric, faults: Sequence[PlannedFault]) -> Assigned:
+def assigned(fabric: Fabric, faults: Sequence[PlannedFault]) -> SpareAssignment:
     """Assign a spare to every replaced host: the one its fault names, else the first free one of its segment.
 
     A host whose segment has no spare gets none; ``no_spare`` explains why.
@@ -39,7 +39,9 @@ def assigned(fabric: Fabric, faults: Sequence[PlannedFault]) -> Assigned:
             problems[at] = problem
         else:
             chosen[at] = wanted.spare or free[0]
-    return Assigned(tuple(_with_spare(planned, chosen.get(at, "")) for at, planned in enumerate(faults)), problems)
+    return SpareAssignment(
+        tuple(_with_spare(planned, chosen.get(at, "")) for at, planned in enumerate(faults)), problems
+    )
 
 
 def no_spare(fabric: Fabric, host: str) -> str:
@@ -54,7 +56,7 @@ def no_spare(fabric: Fabric, host: str) -> str:
     return f"{where} to take over from {host}; {way_out}"
 
 
-def stand_ins(
+def replacement_flows(
     fabric: Fabric, faults: Iterable[PlannedFault], flows: Sequence[FlowSpec]
 ) -> tuple[tuple[FlowSpec, ...], ...]:
     """Return the flows that start at each takeover; each names the flow that it replaces.
@@ -80,7 +82,7 @@ class Change:
     starts: tuple[FlowSpec, ...]
 
 
-class Roster:
+class ActiveFlows:
     """Active flows. Use: ``take_over`` at each instant, in order of time."""
 
     def __init__(self, flows: Iterable[FlowSpec]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hpn.failover.faults import FAULTS, Told
+from hpn.failover.faults import FAULTS, VisibleTo
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.schema import NAME, RestoredFaultEntry, fault_model
@@ -121,7 +121,7 @@ TEMPLATES: Registry[Template] = Registry(
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DrillRequest:
     """Request for a new drill; '' is filled in. ``topology`` is in the one-line form of a drill file.
 
     A topology file is relative to the current folder; the drill file, which is in ``folder``, names it relative to
@@ -140,7 +140,7 @@ class Wish:
     folder: str = ""
 
 
-def completed(wish: Wish) -> Wish:
+def completed(wish: DrillRequest) -> DrillRequest:
     """Return the request with every open part filled in. InputError for an unknown word or parts that do not fit."""
     _check_word("template", wish.template, TEMPLATES)
     if not TEMPLATES[wish.template].breaks:
@@ -152,7 +152,7 @@ def completed(wish: Wish) -> Wish:
     return replace(wish, topology=topology, target=target, name=wish.name or f"{wish.fault}-{wish.template}")
 
 
-def written(wish: Wish) -> str:
+def written(wish: DrillRequest) -> str:
     """Return a drill file that loads. InputError with the loader's message when the request makes no valid drill."""
     wish = completed(wish)
     if not re.match(NAME, wish.name):
@@ -173,17 +173,17 @@ def written(wish: Wish) -> str:
             return text.replace(f"topology: {wish.topology}\n", f"topology: {_from_folder(wish)}\n", 1)
 
 
-def _from_folder(wish: Wish) -> str:
+def _from_folder(wish: DrillRequest) -> str:
     """Return the topology relative to ``wish.folder``."""
     if not is_path(wish.topology) or Path(wish.topology).is_absolute():
         return wish.topology
     return os.path.relpath(os.path.realpath(wish.topology), os.path.realpath(wish.folder or "."))
 
 
-def _expects(wish: Wish) -> list[str]:
+def _expects(wish: DrillRequest) -> list[str]:
     """Return the expectations to try: for queue pairs that all have a path left, or for some without."""
     template = TEMPLATES[wish.template]
-    if template.breaks and template.streams and FAULTS[wish.fault].TELLS is not Told.CARRIER:
+    if template.breaks and template.streams and FAULTS[wish.fault].TELLS is not VisibleTo.CARRIER:
         return [each for each in template.expects if not each.startswith(_AT_ONCE)]
     if not wish.stranded or not template.stranded:
         return list(template.expects)
@@ -192,7 +192,7 @@ def _expects(wish: Wish) -> list[str]:
     ]
 
 
-def _head(wish: Wish) -> str:
+def _head(wish: DrillRequest) -> str:
     """Return everything before the entries of ``expect``."""
     template = TEMPLATES[wish.template]
     what = f"{wish.fault} of {wish.target}" if template.breaks else "no fault"
@@ -217,7 +217,7 @@ def _head(wish: Wish) -> str:
     )
 
 
-def _faults(wish: Wish, template: Template) -> Iterator[str]:
+def _faults(wish: DrillRequest, template: Template) -> Iterator[str]:
     if not template.breaks:
         return
     entry = {**_of_library(wish.fault).entry, "fault": wish.fault, "target": wish.target, "at": template.healthy}

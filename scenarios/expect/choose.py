@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
 from hpn.failover.analysis.unended import is_open, open_ms
-from hpn.scenarios.expect.asked import Asked, Flows
 from hpn.scenarios.expect.figure import Figure, edges_of, lower_bound
+from hpn.scenarios.expect.selection import Flows, Selection
 
 RELATIONS: Mapping[Flows, frozenset[Relation]] = {
     Flows.HIT: frozenset({Relation.SENDER, Relation.RECEIVER, Relation.BOTH}),
@@ -80,7 +80,7 @@ class FlowAt:
         return f"{self.result.name} at {self.edge.edge.label}"
 
 
-def chosen_flows(expectation: Asked, metrics: DrillMetrics) -> Iterator[FlowAt]:
+def chosen_flows(expectation: Selection, metrics: DrillMetrics) -> Iterator[FlowAt]:
     """Yield every selected flow at every selected edge."""
     edges = edges_of(expectation, metrics)
     indexes = [metrics.edges.index(edge) for edge in edges]
@@ -101,7 +101,7 @@ def stuck(flow: FlowResult) -> bool:
     return flow.stopped_at_ns is None and bool(flow.edges) and not flow.edges[-1].recovered
 
 
-def whole_record(expectation: Asked, metrics: DrillMetrics) -> list[FlowResult] | None:
+def whole_record(expectation: Selection, metrics: DrillMetrics) -> list[FlowResult] | None:
     """Return the flows if the expectation covers the whole record, or None if it covers single edges."""
     if not expectation.over_record:
         return None
@@ -114,7 +114,7 @@ def whole_record(expectation: Asked, metrics: DrillMetrics) -> list[FlowResult] 
     return [flow for flow in inside if any(edge.relation in wanted for edge in flow.edges)]
 
 
-def nothing(expectation: Asked) -> Figure:
+def nothing(expectation: Selection) -> Figure:
     """Return no figure, as no flow matches."""
     where = f" in {', '.join(expectation.scope.words)}" if expectation.scope else ""
     which = "" if expectation.flows is Flows.ALL else f"{expectation.flows} "
@@ -124,7 +124,7 @@ def nothing(expectation: Asked) -> Figure:
 NOTHING_SENT = Figure(None, "no such flow sent anything")
 
 
-def flows_by_edge(expectation: Asked, metrics: DrillMetrics) -> dict[str, list[FlowAt]]:
+def flows_by_edge(expectation: Selection, metrics: DrillMetrics) -> dict[str, list[FlowAt]]:
     """Return by edge the flows that may have an outage.
 
     A flow that sent nothing, or whose queue pair had failed before, has no outage at all.
@@ -136,7 +136,7 @@ def flows_by_edge(expectation: Asked, metrics: DrillMetrics) -> dict[str, list[F
     return found
 
 
-def no_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def no_outage(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return no figure, as no flow matches or none could lose anything."""
     chosen = list(chosen_flows(expectation, metrics))
     if not chosen:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, flows_by_edge, no_outage, nothing
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound, so_far
 from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.selection import Selection
 
 _NOBODY_KNOWS = "nobody knows the offered load: {why}"
 
@@ -38,8 +38,8 @@ def _by_failover(at: FlowAt) -> int:
     return at.lost - _by_congestion(at)
 
 
-def _packets(count: Callable[[FlowAt], int]) -> Callable[[Asked, DrillMetrics], Figure]:
-    def found(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _packets(count: Callable[[FlowAt], int]) -> Callable[[Selection, DrillMetrics], Figure]:
+    def found(expectation: Selection, metrics: DrillMetrics) -> Figure:
         chosen = list(chosen_flows(expectation, metrics))
         if not chosen:
             return nothing(expectation)
@@ -53,7 +53,7 @@ def _packets(count: Callable[[FlowAt], int]) -> Callable[[Asked, DrillMetrics], 
     return found
 
 
-def _failover_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _failover_outage(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the longest outage of a flow, without loss by congestion."""
     chosen = [at for found in flows_by_edge(expectation, metrics).values() for at in found]
     if not chosen:

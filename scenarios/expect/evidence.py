@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hpn.failover.analysis.cpu_waits import NO_WAITS, Waits
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.failover.analysis.waits import NO_WAITS, Waits
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.figure import Figure
+from hpn.scenarios.expect.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Evidence(NamedTuple):
 
 
 def from_metrics(
-    measure: Callable[[Asked, DrillMetrics], Figure],
-) -> Callable[[Asked, Evidence], Figure]:
+    measure: Callable[[Selection, DrillMetrics], Figure],
+) -> Callable[[Selection, Evidence], Figure]:
     """Return a measurement whose function reads the metrics alone."""
     return lambda expectation, evidence: measure(expectation, evidence.metrics)

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hpn.failover.analysis.marks import Mark
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
+from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.results.judge.repeats.statistic import Statistic
-from hpn.scenarios.expect.asked import At, Bound, Flows, Whose
 from hpn.scenarios.expect.metric import Metric, Slowed, Unit
 from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.expect.scope import EVERYWHERE, Scope
+from hpn.scenarios.expect.selection import At, Bound, Flows, Whose
 from hpn.testbed.files.units import format_duration, format_percent
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Expectation:
     fault: str | None = None  # only edges of this fault
     line: int = 0  # in the drill file
     scope: Scope = EVERYWHERE  # only flows in it; for ``untouched``: parts without any effect
-    events: tuple[Mark, ...] = ()  # for ``order``
+    events: tuple[ProtocolEvent, ...] = ()  # for ``order``
     written: float | None = None  # limit in the file, if a slow kernel has another
     over: Statistic = Statistic.EVERY  # statistic over repeats of the drill
     whose: Whose | None = None  # owner of the iterations, where a client runs alongside a job

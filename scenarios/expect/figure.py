@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hpn.failover.analysis.budget import Interval, of_statistic
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from hpn.scenarios.expect.asked import Asked, At
+from hpn.scenarios.expect.selection import At, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def of_figures(found: Sequence[Figure], statistic: Callable[[Sequence[float]], f
     return lower_bound(low, evidence, never=statistic(without_end) == math.inf)
 
 
-def edges_of(expectation: Asked, metrics: DrillMetrics) -> list[EdgeResult]:
+def edges_of(expectation: Selection, metrics: DrillMetrics) -> list[EdgeResult]:
     """Return the edges that an expectation covers."""
     kinds = {At.FAILURE: {EdgeKind.FAILURE}, At.REPAIR: {EdgeKind.REPAIR}, At.ANY: set(EdgeKind)}[expectation.edge]
     return [e for e in metrics.edges if e.edge.kind in kinds and expectation.fault in {None, *e.edge.faults}]

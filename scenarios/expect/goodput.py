@@ -8,12 +8,12 @@ from functools import partial
 
 from hpn.failover.analysis.budget import around
 from hpn.failover.analysis.model import DrillMetrics, Relation, settled_window_ns
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure
 from hpn.scenarios.expect.metric import Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
 from hpn.scenarios.expect.scope import Scope
+from hpn.scenarios.expect.selection import Selection
 
 
 class _Part(Enum):
@@ -27,7 +27,7 @@ _SAID = {"up": "sent by", "down": "received by"}
 """Words for a NIC and the direction of its goodput."""
 
 
-def _goodput(part: _Part, expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _goodput(part: _Part, expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the goodput in % of that before the first fault, for the worst NIC and direction by the limit."""
     groups: dict[tuple[str, str, str], list[FlowAt]] = {}
     for at in chosen_flows(expectation, metrics):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hpn.failover.analysis.model import FlowEdgeResult
-from hpn.failover.analysis.words import packets, plain
+from hpn.failover.analysis.phrases import packets, plain
 from hpn.scenarios.expect.choose import FlowAt
 from hpn.scenarios.expect.figure import Figure, lower_bound, of_figures, rank
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from hpn.failover.analysis.budget import around
 from hpn.failover.analysis.job import Done, JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
-from hpn.failover.analysis.words import number, plain
-from hpn.scenarios.expect.asked import Asked
+from hpn.failover.analysis.phrases import number, plain
 from hpn.scenarios.expect.figure import NO_EDGE, Figure, longest_of, lower_bound
+from hpn.scenarios.expect.job_metric import edges_with_costs, job_metric, whole_run
 from hpn.scenarios.expect.metric import NO_BEFORE, Lack, Slowed, Takes, Traffic, Unit
-from hpn.scenarios.expect.ofjob import edges_with_costs, job_metric, whole_run
+from hpn.scenarios.expect.selection import Selection
 
 
-def _iteration_time(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _iteration_time(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the longest iteration: of the run, or of those in progress after the selected edges."""
     if whole_run(expectation):
         return _longest_iteration(job)
@@ -53,7 +53,7 @@ _NONE_BEFORE = Figure(None, "no iteration ended before the edge")
 
 
 def _rate(
-    part: Callable[[JobEdge], tuple[float, Done]], expectation: Asked, metrics: DrillMetrics, job: JobMetrics
+    part: Callable[[JobEdge], tuple[float, Done]], expectation: Selection, metrics: DrillMetrics, job: JobMetrics
 ) -> Figure:
     """Return a rate of iterations in % of that before the edge, at the edge where it is lowest."""
     found = [(edge, cost) for edge, cost in edges_with_costs(expectation, metrics, job) if cost.rate_before > 0]
@@ -69,27 +69,27 @@ def _rate(
     return Figure(share, said, min(low, share), max(high, share))
 
 
-def _rate_during(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _rate_during(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     return _rate(lambda cost: (cost.rate_during, cost.during), expectation, metrics, job)
 
 
-def _rate_after(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _rate_after(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     return _rate(lambda cost: (cost.rate_after, cost.after), expectation, metrics, job)
 
 
-def _lost_iterations(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _lost_iterations(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the iterations missing from the rate before the edges; iterations that surely ended count as done."""
     return _lost(expectation, metrics, job, 1)
 
 
-def _lost_samples(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _lost_samples(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the lost iterations in samples."""
     if not job.samples:
         return Figure(None, "job.samples does not say how many an iteration trains on")
     return _lost(expectation, metrics, job, job.samples)
 
 
-def _lost(expectation: Asked, metrics: DrillMetrics, job: JobMetrics, each: int) -> Figure:
+def _lost(expectation: Selection, metrics: DrillMetrics, job: JobMetrics, each: int) -> Figure:
     """Return the lost iterations, each weighted with ``each``."""
     costs = [cost for _, cost in edges_with_costs(expectation, metrics, job)]
     if not costs:

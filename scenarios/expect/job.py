@@ -5,10 +5,10 @@ from __future__ import annotations
 from hpn.failover.analysis.budget import around
 from hpn.failover.analysis.job import Death, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
+from hpn.failover.analysis.phrases import packets, plain
 from hpn.failover.analysis.placement import Placement
-from hpn.failover.analysis.words import packets, plain
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.figure import Figure, edges_of, longest_of, lower_bound, so_far
+from hpn.scenarios.expect.job_metric import edges_with_costs, job_metric, whole_run
 from hpn.scenarios.expect.metric import (
     NO_BEFORE,
     WHOLE_RECORD,
@@ -18,12 +18,12 @@ from hpn.scenarios.expect.metric import (
     Traffic,
     Unit,
 )
-from hpn.scenarios.expect.ofjob import edges_with_costs, job_metric, whole_run
+from hpn.scenarios.expect.selection import Selection
 
 _IDLE = Figure(None, "no iteration ended, and no message was completed")
 
 
-def _survives(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _survives(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     if job.deaths:
         first = job.deaths[0].queue_pair
         return Figure(0.0, f"queue pair {first} was given up, and the job with it" if job.client is None else first)
@@ -35,13 +35,13 @@ def _survives(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> F
     return Figure(1.0, f"{what}, {len(job.iterations)} iterations")
 
 
-def _restarts(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _restarts(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     count = sum(death.restarted_at_ns is not None for death in job.deaths)
     undone = sum(death.undone for death in job.deaths)
     return _counted(count, f"deaths: {len(job.deaths)}, iterations undone: {undone}", job)
 
 
-def _hosts_replaced(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _hosts_replaced(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     found = [each for death in job.deaths for each in death.replaced]
     said = ", ".join(f"{each.host} by {each.by}" for each in found)
     return _counted(len(found), said or f"{len(job.deaths)} deaths", job)
@@ -55,7 +55,7 @@ def _counted(count: int, said: str, job: JobMetrics) -> Figure:
     return so_far(found) if job.stands and not job.dead else found
 
 
-def job_stood_still(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def job_stood_still(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the longest time from the last iteration before a failure to the job's restart, in ms.
 
     Only failures in the windows of the selected edges count. Without a restart it is at least the time to the end of
@@ -74,14 +74,14 @@ def _stood_still(edge: EdgeResult, death: Death, job: JobMetrics) -> Figure:
     return Figure(figure_ms, said, *around(figure_ms, job.tick_ms))
 
 
-def _wrong(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _wrong(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     if job.wrong or job.checked:
         checked = "" if job.checked is None else f", {job.checked} results checked"
         return Figure(job.wrong, f"{len(job.iterations)} iterations of {job.ranks} ranks{checked}")
     return Figure(None, "no result was checked" if job.checked == 0 else "nobody counted how many results were checked")
 
 
-def _fct_p99(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _fct_p99(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     if not job.messages.count:
         return Figure(None, "no message was completed")
     within = around(job.messages.p99_ms, job.tick_ms)
@@ -90,7 +90,7 @@ def _fct_p99(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Fi
     return Figure(job.messages.p99_ms, f"{job.messages.count:,} messages", *within)
 
 
-def _busbw(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _busbw(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the lowest bus bandwidth of any collective from its mean time, accurate to a tick at each end."""
     counted = [span for span in job.spans if span.busbw_bps]
     if not counted:
@@ -104,18 +104,18 @@ def _busbw(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figu
     return Figure(worst.busbw_bps, said, low, high)
 
 
-def _retransmitted(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _retransmitted(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     return _counted(job.packets_again, f"of {packets(job.packets)}", job) if job.packets else _IDLE
 
 
-def _shares_apart(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _shares_apart(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the largest deviation of a queue pair from the mean, in %, by completed messages."""
     if not job.messages.count:
         return Figure(None, "no message was completed")
     return Figure(100 * job.messages.apart, f"{job.messages.count:,} messages over {job.queue_pairs} queue pairs")
 
 
-def _cnps_lost(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _cnps_lost(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the congestion notifications that were sent and not handled, in % of those sent."""
     sent = sum(of.get("np_cnp_sent", 0) for of in job.counters.values())
     handled = sum(of.get("rp_cnp_handled", 0) for of in job.counters.values())
@@ -124,7 +124,7 @@ def _cnps_lost(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> 
     return Figure(100 * (sent - handled) / sent, f"{sent:,} sent, {handled:,} handled")
 
 
-def _placements(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[Placement]:
+def _placements(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> list[Placement]:
     """Return the placements that settled after the selected edges, or else the last one before any edge."""
     if whole_run(expectation):
         return [each for each in job.placements if not each.edges][-1:]
@@ -133,7 +133,7 @@ def _placements(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> l
     return [each for each in job.placements if each.edges in numbers]
 
 
-def _link_imbalance(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _link_imbalance(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the largest imbalance of any tier at any time."""
     found = _placements(expectation, metrics, job)
     if not found:

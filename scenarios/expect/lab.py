@@ -8,18 +8,18 @@ from itertools import pairwise
 
 from hpn.failover.analysis.downtime import Downtime
 from hpn.failover.analysis.intervals import between_events, downtime_interval
-from hpn.failover.analysis.marks import Mark, Marked
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
-from hpn.failover.analysis.words import packets, plain
-from hpn.scenarios.expect.asked import Asked
+from hpn.failover.analysis.phrases import packets, plain
+from hpn.failover.analysis.protocol_events import EventSpan, ProtocolEvent
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
 from hpn.scenarios.expect.job import job_stood_still
 from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.scope import Scope
+from hpn.scenarios.expect.selection import Selection
 
 
-def _untouched(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _untouched(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the number of flows in the scope with lost or late packets or a failed queue pair.
 
     A sender's pause alone is inconclusive.
@@ -66,7 +66,7 @@ def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
     return f"{packets(flow.late)} late" if flow.late and flow.send_gap_ms <= claimed_ms else ""
 
 
-def _job_downtime(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _job_downtime(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the time from a host's failure until all its replacement flows worked, in ms, for the longest takeover.
 
     If they never all worked, it is at least the time to the end of the window. A job of ranks reports its own downtime.
@@ -82,13 +82,13 @@ def _job_downtime(expectation: Asked, metrics: DrillMetrics) -> Figure:
 
 def _stood_still(edge: EdgeResult, downtime: Downtime, metrics: DrillMetrics) -> Figure:
     if downtime.ms is not None:
-        evidence = f"{edge.edge.label}: {downtime.stand_ins} stand-ins, last {downtime.last_flow}"
+        evidence = f"{edge.edge.label}: {downtime.stand_ins} replacement flows, last {downtime.last_flow}"
         return Figure(downtime.ms, evidence, *downtime_interval(downtime.ms, downtime, metrics))
     least_ms = (edge.edge.window_end_ns - downtime.since_ns) / 1e6
     return lower_bound(least_ms, f"{edge.edge.label}: {downtime.reason}")
 
 
-def _ordered(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _ordered(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the shortest time between the first events of two consecutive kinds, in ms; negative if inverted.
 
     One process hears all events, so a correct order is the order that it heard. An inversion shorter than a pause of
@@ -101,9 +101,9 @@ def _ordered(expectation: Asked, metrics: DrillMetrics) -> Figure:
     return worst if worst.value is None else replace(worst, **between_events(worst.value, metrics)._asdict())
 
 
-def _order(events: Sequence[Mark], edge: EdgeResult) -> Figure:
+def _order(events: Sequence[ProtocolEvent], edge: EdgeResult) -> Figure:
     label, start_ns = edge.edge.label, edge.edge.inject_before_ns
-    marks: Mapping[Mark, Marked] = {marked.mark: marked for marked in edge.marks}
+    marks: Mapping[ProtocolEvent, EventSpan] = {marked.mark: marked for marked in edge.marks}
     absent = [event for event in events if event not in marks]
     if absent:
         return Figure(None, f"no {absent[0]} event at {label}", never=True)
@@ -114,11 +114,11 @@ def _order(events: Sequence[Mark], edge: EdgeResult) -> Figure:
     return Figure(gap_ns / 1e6, f"{label}: {', '.join(times)}")
 
 
-def _untouched_text(expectation: Asked) -> str:
+def _untouched_text(expectation: Selection) -> str:
     return " ".join([", ".join(expectation.scope.words), "untouched", *expectation.when])
 
 
-def _order_text(expectation: Asked) -> str:
+def _order_text(expectation: Selection) -> str:
     return " ".join(["order", ", ".join(expectation.events), *expectation.when])
 
 

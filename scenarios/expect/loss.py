@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hpn.failover.analysis.model import DrillMetrics, FlowResult
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing, stuck, whole_record
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, so_far
 from hpn.scenarios.expect.impaired import packets_impaired
 from hpn.scenarios.expect.metric import NO_BEFORE, Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.selection import Selection
 
 
-def _packets_lost(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _packets_lost(expectation: Selection, metrics: DrillMetrics) -> Figure:
     return _counting(expectation, metrics, lambda flow: flow.lost + flow.corrupted, lambda at: at.lost)
 
 
-def _packets_impaired(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _packets_impaired(expectation: Selection, metrics: DrillMetrics) -> Figure:
     counted = _counting(
         expectation,
         metrics,
@@ -30,7 +30,7 @@ def _packets_impaired(expectation: Asked, metrics: DrillMetrics) -> Figure:
     return packets_impaired(counted, [at.result for at in chosen_flows(expectation, metrics)])
 
 
-def _flows_with_loss(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _flows_with_loss(expectation: Selection, metrics: DrillMetrics) -> Figure:
     return _counting(
         expectation,
         metrics,
@@ -40,18 +40,18 @@ def _flows_with_loss(expectation: Asked, metrics: DrillMetrics) -> Figure:
     )
 
 
-def _flows_unrecovered(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _flows_unrecovered(expectation: Selection, metrics: DrillMetrics) -> Figure:
     return _at_edges(expectation, metrics, lambda at: at.dead or not at.result.recovered_in_window, grows=False)
 
 
-def _queue_pair_deaths(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _queue_pair_deaths(expectation: Selection, metrics: DrillMetrics) -> Figure:
     return _counting(
         expectation, metrics, lambda flow: int(flow.stopped_at_ns is not None), lambda at: at.result.stopped_by_error
     )
 
 
 def _counting(
-    expectation: Asked,
+    expectation: Selection,
     metrics: DrillMetrics,
     of_flow: Callable[[FlowResult], int],
     at_edge: Callable[[FlowAt], int],
@@ -70,7 +70,7 @@ def _counting(
 
 
 def _at_edges(
-    expectation: Asked, metrics: DrillMetrics, count: Callable[[FlowAt], int], *, grows: bool = True
+    expectation: Selection, metrics: DrillMetrics, count: Callable[[FlowAt], int], *, grows: bool = True
 ) -> Figure:
     found: dict[str, int] = {}
     chosen = list(chosen_flows(expectation, metrics))
@@ -81,7 +81,7 @@ def _at_edges(
     return so_far(counted) if grows and any(at.going_on for at in chosen) else counted
 
 
-def _count(by_flow: Mapping[str, int], sent: int, expectation: Asked) -> Figure:
+def _count(by_flow: Mapping[str, int], sent: int, expectation: Selection) -> Figure:
     """Return the sum over flows; ``sent``: their packets. Without any there is no figure."""
     if not by_flow:
         return nothing(expectation)
@@ -102,7 +102,7 @@ def _counted(
     key: str,
     summary: str,
     slowed: Slowed,
-    measure: Callable[[Asked, DrillMetrics], Figure],
+    measure: Callable[[Selection, DrillMetrics], Figure],
     needs: Needs = _NOTHING,
     *,
     over_record: bool = True,

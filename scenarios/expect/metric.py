@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.evidence import Evidence
 from hpn.scenarios.expect.figure import Figure
+from hpn.scenarios.expect.selection import Selection
 
 
 class Unit(StrEnum):
@@ -114,9 +114,9 @@ class Metric:
     slowed: Slowed
     needs: Needs
     summary: str  # for docs/drills.md; '' if the name is enough
-    measure: Callable[[Asked, Evidence], Figure]
+    measure: Callable[[Selection, Evidence], Figure]
     shape: Shape = Shape.LIMITS
-    sentence: Callable[[Asked], str] | None = None  # None: name, flows, scope, edge, limit
+    sentence: Callable[[Selection], str] | None = None  # None: name, flows, scope, edge, limit
     over_record: bool = False  # without edge and fault it counts the whole record, not the sum of the edges
     tells: Mapping[Lack, str] = field(default_factory=lambda: NOWHERE)
     """Reasons why the figure is valid although a run lacks something.

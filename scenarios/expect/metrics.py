@@ -12,8 +12,8 @@ from hpn.scenarios.expect import (
     outage,
     phases,
     ports,
+    run_metrics,
     transfers,
-    whole,
 )
 from hpn.scenarios.expect.metric import Metric
 from hpn.testbed.entries import Registry
@@ -32,7 +32,7 @@ METRICS: Registry[Metric] = Registry(
         *ports.METRICS,
         *iterations.METRICS,
         *job.METRICS,
-        *whole.METRICS,
+        *run_metrics.METRICS,
     ),
     of=Metric,
 )

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.failover.analysis.words import packets, plain
-from hpn.scenarios.expect.asked import Asked
+from hpn.failover.analysis.phrases import packets, plain
 from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, flows_by_edge, no_outage
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound, of_figures, rank
 from hpn.scenarios.expect.impaired import impaired, receive_gap
 from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
 from hpn.scenarios.expect.scope import Scope
+from hpn.scenarios.expect.selection import Selection
 
 
-def _worst_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _worst_outage(expectation: Selection, metrics: DrillMetrics) -> Figure:
     if not metrics.edges:
         return _healthy_outage(expectation.scope, metrics)
     chosen = [at for found in flows_by_edge(expectation, metrics).values() for at in found]
@@ -53,7 +53,7 @@ def _outage_evidence(at: FlowAt) -> str:
     return f"{at.label}: {packets(at.lost)}, by timestamps {plain(at.result.outage_tbm_ms)} ms{back}"
 
 
-def _outage_p95(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _outage_p95(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the 95th percentile at the worst edge; flows that never recovered sort above all others."""
     by_edge = flows_by_edge(expectation, metrics)
     if not by_edge:
@@ -61,7 +61,7 @@ def _outage_p95(expectation: Asked, metrics: DrillMetrics) -> Figure:
     return _of_worst_edge(by_edge, _p95)
 
 
-def _median_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _median_outage(expectation: Selection, metrics: DrillMetrics) -> Figure:
     by_edge = flows_by_edge(expectation, metrics)
     if not by_edge:
         return no_outage(expectation, metrics)
@@ -81,10 +81,10 @@ def _of_worst_edge(by_edge: Mapping[str, Sequence[FlowAt]], statistic: Callable[
     return longest_of(list(found.values()))
 
 
-def _longest(measure: Callable[[Sequence[FlowAt], float], Figure]) -> Callable[[Asked, DrillMetrics], Figure]:
+def _longest(measure: Callable[[Sequence[FlowAt], float], Figure]) -> Callable[[Selection, DrillMetrics], Figure]:
     """Return a measurement of the worst flow among those that may have an outage."""
 
-    def found(expectation: Asked, metrics: DrillMetrics) -> Figure:
+    def found(expectation: Selection, metrics: DrillMetrics) -> Figure:
         chosen = [at for flows in flows_by_edge(expectation, metrics).values() for at in flows]
         if not chosen:
             return no_outage(expectation, metrics)
@@ -98,7 +98,9 @@ _PERIOD = Needs(period=True, pauses=Pauses.BLIND)
 _LATE = Needs(fault=True, period=True, pauses=Pauses.BLIND)
 
 
-def _outage(key: str, summary: str, measure: Callable[[Asked, DrillMetrics], Figure], needs: Needs = _PERIOD) -> Metric:
+def _outage(
+    key: str, summary: str, measure: Callable[[Selection, DrillMetrics], Figure], needs: Needs = _PERIOD
+) -> Metric:
     return Metric(key, Unit.MS, Takes.FLOWS, Slowed.STRETCHED, needs, summary, from_metrics(measure), tells=NO_BEFORE)
 
 

@@ -9,13 +9,13 @@ from hpn.failover.analysis import phases
 from hpn.failover.analysis.budget import of_statistic
 from hpn.failover.analysis.intervals import phase_interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Phase
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
 from hpn.scenarios.expect.metric import NO_BEFORE, NOWHERE, Lack, Metric, Needs, Pauses, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.selection import Selection
 
 
-def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return a phase in ms for the edge where it took longest; an undetected fault counts as longer than any other.
 
     ``unseen``: called with an edge; True if a missing phase took too long to be measured, False if none was due.
@@ -45,7 +45,7 @@ def _never(_edge: EdgeResult) -> bool:
     return False
 
 
-def _recover(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _recover(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the recovery time, which ends only if every flow recovered, and is 0 if no flow lost anything."""
     edges = edges_of(expectation, metrics)
     lost = [edge for edge in edges if edge.flows_unrecovered or edge.flows_died]
@@ -67,7 +67,7 @@ def _unrecovered(edge: EdgeResult) -> Figure:
     return lower_bound(window_ms, f"{n} flows did not recover after {at.label}", never=edge.flows_died > 0)
 
 
-def _lab_converged(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _lab_converged(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the time from injection to the lab's last protocol state change in ms, for the slowest edge.
 
     Without the validation time of quiet after it the lab had not converged, and the time is a lower bound.
@@ -89,7 +89,7 @@ def _converged(edge: EdgeResult, metrics: DrillMetrics) -> Figure:
 def _timed(
     key: str,
     summary: str,
-    measure: Callable[[Asked, DrillMetrics], Figure],
+    measure: Callable[[Selection, DrillMetrics], Figure],
     *,
     time: str = "",
     pauses: Pauses = Pauses.RIGHT,

@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 from hpn.failover.analysis.budget import around
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.phrases import packets, plain
 from hpn.failover.analysis.ports import NicBalance, PortMetrics
-from hpn.failover.analysis.words import packets, plain
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound
 from hpn.scenarios.expect.metric import WHOLE_RECORD, Lack, Metric, Needs, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.selection import Selection
 
 _NO_SAMPLES = Figure(None, "no port was sampled")
 _NOTHING_SENT = Figure(None, "no sampled port sent anything")
 
 
-def _of_ports(measure: Callable[[PortMetrics], Figure]) -> Callable[[Asked, DrillMetrics], Figure]:
+def _of_ports(measure: Callable[[PortMetrics], Figure]) -> Callable[[Selection, DrillMetrics], Figure]:
     """Return a measurement that requires sampled ports with traffic."""
 
-    def measured(_expectation: Asked, metrics: DrillMetrics) -> Figure:
+    def measured(_expectation: Selection, metrics: DrillMetrics) -> Figure:
         found = metrics.ports
         if found is None or not found.ports:
             return _NO_SAMPLES

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from hpn.failover.analysis.budget import Interval, of_statistic
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.phrases import packets
 from hpn.failover.analysis.transfers import Fate, Transfer, interval_of
-from hpn.failover.analysis.words import packets
-from hpn.scenarios.expect.asked import Asked
 from hpn.scenarios.expect.choose import chosen_flows, nothing, whole_record
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, lower_bound
 from hpn.scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from hpn.scenarios.expect.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class _Chosen:
         return f"{self.label} lacks {found.packets - found.received:,} of {packets(found.packets)}"
 
 
-def _chosen(expectation: Asked, metrics: DrillMetrics) -> Iterator[_Chosen]:
+def _chosen(expectation: Selection, metrics: DrillMetrics) -> Iterator[_Chosen]:
     """Yield the transfers of selected flows, over the whole record or for the selected edges."""
     if metrics.transfers is None:
         return
@@ -50,7 +50,7 @@ def _chosen(expectation: Asked, metrics: DrillMetrics) -> Iterator[_Chosen]:
             yield _Chosen(wanted[transfer.flow, transfer.edge], transfer)
 
 
-def _transfer_time(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _transfer_time(expectation: Selection, metrics: DrillMetrics) -> Figure:
     """Return the longest transfer; one that lacks a packet never ends, as no packet is resent."""
     ended = [each for each in _chosen(expectation, metrics) if each.transfer.fate is not Fate.UNFINISHED]
     if not ended:
@@ -66,7 +66,7 @@ def _transfer_time(expectation: Asked, metrics: DrillMetrics) -> Figure:
     return Figure(longest_ms, f"{longest.label}, of {len(ended)}", *within)
 
 
-def _incomplete(expectation: Asked, metrics: DrillMetrics) -> Figure:
+def _incomplete(expectation: Selection, metrics: DrillMetrics) -> Figure:
     ended = [each for each in _chosen(expectation, metrics) if each.transfer.fate is not Fate.UNFINISHED]
     if not ended:
         return nothing(expectation)
@@ -80,7 +80,7 @@ def _of_transfers(
     unit: Unit,
     slowed: Slowed,
     summary: str,
-    measure: Callable[[Asked, DrillMetrics], Figure],
+    measure: Callable[[Selection, DrillMetrics], Figure],
 ) -> Metric:
     needs = Needs(transfers=True, sending=unit is Unit.MS)
     return Metric(key, unit, Takes.FLOWS, slowed, needs, summary, from_metrics(measure), over_record=True)

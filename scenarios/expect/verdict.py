@@ -11,17 +11,17 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.failover.analysis.words import flows, packets, plain
+from hpn.failover.analysis.phrases import flows, packets, plain
 from hpn.results.judge.verdict import Check, Outcome, Verdict, at_most, decide, held, holds
-from hpn.scenarios.expect.asked import Flows
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.figure import Figure, edges_of
 from hpn.scenarios.expect.job import WRONG_RESULTS
+from hpn.scenarios.expect.job_metric import job_asked
 from hpn.scenarios.expect.loss import PACKETS_LOST
 from hpn.scenarios.expect.metric import Shape, Unit
-from hpn.scenarios.expect.ofjob import job_asked
-from hpn.scenarios.expect.whole import first_of
+from hpn.scenarios.expect.run_metrics import first_of
+from hpn.scenarios.expect.selection import Flows
 
 
 def _limit(expectation: Expectation) -> float:

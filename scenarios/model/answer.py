@@ -11,20 +11,20 @@ from itertools import pairwise
 
 from hpn.failover.analysis.model import DrillMetrics, Edge
 from hpn.results.judge.verdict import Check, Verdict, decide
-from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.job import JobSpec, plan_of
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import flows_of, packet_period_ns
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.verdict import judge_expectation
-from hpn.scenarios.model.course import speaks_to, stages
+from hpn.scenarios.model.failover_times import Case, Conditions, Draws, FailoverTimes, Used
+from hpn.scenarios.model.fault_stages import is_supported, stages
 from hpn.scenarios.model.figures import Streams, loads, metrics_of
 from hpn.scenarios.model.jobs import run_job
-from hpn.scenarios.model.measured import Case, Conditions, Draws, Measured, Used
-from hpn.scenarios.model.placing import Placing
+from hpn.scenarios.model.path_assignment import PathAssignment
+from hpn.scenarios.model.paths_over_time import ways_of
 from hpn.scenarios.model.rates import course_of
 from hpn.scenarios.model.router import Lag, ModelRouter
-from hpn.scenarios.model.ways import ways_of
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
@@ -97,7 +97,7 @@ class Modelled:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """Result of the model for a drill; nothing in it was measured, except the times listed in ``basis``."""
 
     drill: str
@@ -142,7 +142,7 @@ def _refuse(drill: Drill, why: Sequence[str]) -> None:
 def _refusals(drill: Drill) -> Iterator[str]:
     spec = drill.topology
     for planned in drill.timeline.faults:
-        if not speaks_to(planned.fault):
+        if not is_supported(planned.fault):
             yield f"{planned.fault.KIND} is more than links that carry or do not, which is all that the model knows"
     if drill.client is not None:
         yield "a client is a program, and the model has only flows"
@@ -154,7 +154,7 @@ def _refusals(drill: Drill) -> Iterator[str]:
         yield f"the path policy {spec.path_control.chosen.name} is not modelled, only {DEFAULT} and {OFF}"
 
 
-def _of_job(job: Job) -> Iterator[str]:
+def _of_job(job: JobSpec) -> Iterator[str]:
     if job.restart is not None:
         yield "a job that is started again is not modelled"
     if job.port_failover:
@@ -167,11 +167,11 @@ def _of_job(job: Job) -> Iterator[str]:
 
 def model(
     drill: Drill,
-    measured: Measured,
+    measured: FailoverTimes,
     seed: int = 1,
     available_bytes: float = float("inf"),
     heard: Callable[[float], None] | None = None,
-) -> Answer:
+) -> ModelAnswer:
     """Return the result for one drill.
 
     ``seed`` selects the failover times. ``heard`` is called with the fraction of a job that is done. InputError as in
@@ -181,7 +181,7 @@ def model(
     _check_memory(drill, available_bytes)
     found = modelled(drill, measured, seed, heard)
     judged, left_out = _judged(drill, found.metrics)
-    return Answer(
+    return ModelAnswer(
         drill=drill.name,
         architecture=found.conditions.architecture,
         seed=seed,
@@ -195,7 +195,9 @@ def model(
     )
 
 
-def modelled(drill: Drill, measured: Measured, seed: int = 1, heard: Callable[[float], None] | None = None) -> Modelled:
+def modelled(
+    drill: Drill, measured: FailoverTimes, seed: int = 1, heard: Callable[[float], None] | None = None
+) -> Modelled:
     """Model a drill, regardless of its expectations. InputError as in ``model``."""
     _refuse(drill, list(_refusals(drill)))
     fabric = build(drill.topology)
@@ -210,7 +212,7 @@ def modelled(drill: Drill, measured: Measured, seed: int = 1, heard: Callable[[f
     router = ModelRouter(fabric, lag, Forwarding(fabric))
     router.look_up([(flow.src_nic, flow.dst_nic, flow.sport) for flow in wanted])
     flows = CHOICES[how].choose(wanted, router, (), fabric.spec.seed).flows
-    placing = Placing(fabric, lag, flows, known=plan is not None or drill.workload.path_control)
+    placing = PathAssignment(fabric, lag, flows, known=plan is not None or drill.workload.path_control)
     ways = ways_of(fabric, flows, stages(drill.timeline.faults, fabric), placing, draws, end_ns)
     settings = drill.settings.for_pacing(packet_period_ns(flows) / 1e6, drill.tick_ns / 1e6)
     streams, doubts = None, tuple[str, ...]()

@@ -13,7 +13,7 @@ from pathlib import Path
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowResult
 from hpn.failover.analysis.paths import PathAt
 from hpn.results.run.reading import Run, read
-from hpn.scenarios.model.measured import Case, Conditions, Measured, Pause, Side, Source, Step, Times
+from hpn.scenarios.model.failover_times import Case, Conditions, FailoverStep, FailoverTimes, Pause, Side, Source, Times
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Fabric
@@ -37,13 +37,13 @@ class _Whole:
 class _Seen:
     """Observation of one flow at one edge."""
 
-    step: Step
+    step: FailoverStep
     ms: float
     most_ms: float  # upper bound
     pause: Pause | None = None
 
 
-def measured_in(folders: Sequence[Path]) -> Measured:
+def measured_in(folders: Sequence[Path]) -> FailoverTimes:
     """Return the times of these run folders.
 
     InputError for a run that is incomplete, has no streams or was not in virtual time.
@@ -54,7 +54,7 @@ def measured_in(folders: Sequence[Path]) -> Measured:
         whole = _whole(folder)
         times += _times(whole, len(sources))
         sources.append(_source(whole))
-    return Measured(tuple(sources), tuple(times))
+    return FailoverTimes(tuple(sources), tuple(times))
 
 
 def _whole(folder: Path) -> _Whole:
@@ -116,12 +116,12 @@ def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[
         return _resumed(flow, begin_ns, end_ns, min(inside)) if inside else None
     if set(before.links) & down:
         result = flow.edges[at]
-        outage = _Seen(Step.OUTAGE, result.outage_plbm_ms, max(result.outage_plbm_ms, result.budget.high_ms))
+        outage = _Seen(FailoverStep.OUTAGE, result.outage_plbm_ms, max(result.outage_plbm_ms, result.budget.high_ms))
         return outage if result.recovered_in_window else None
     if before.links != after.links:
         changed = [path.at_ns for path in paths if begin_ns <= path.at_ns <= end_ns and path.why != "looked"]
         if changed:
-            return _exactly(Step.MOVED, (changed[-1] - begin_ns) / 1e6)
+            return _exactly(FailoverStep.MOVED, (changed[-1] - begin_ns) / 1e6)
         return _joined(whole, flow, set(after.links) - set(before.links), edge)
     return None
 
@@ -144,9 +144,9 @@ def _joined(whole: _Whole, flow: FlowResult, links: set[str], edge: EdgeResult) 
         and (event.kind is EventKind.BGP or event.subject == route)
     ]
     if seen:
-        return _exactly(Step.MOVED, (max(seen) - begin_ns) / 1e6)
+        return _exactly(FailoverStep.MOVED, (max(seen) - begin_ns) / 1e6)
     converged = edge.phases.converge.ms
-    return None if converged is None else _exactly(Step.MOVED, converged)
+    return None if converged is None else _exactly(FailoverStep.MOVED, converged)
 
 
 def _resumed(flow: FlowResult, begin_ns: int, end_ns: int, at_ns: int) -> _Seen:
@@ -155,11 +155,11 @@ def _resumed(flow: FlowResult, begin_ns: int, end_ns: int, at_ns: int) -> _Seen:
     for outage in flow.longest_outages:
         if outage.resumed_at_ns is not None and at_ns < outage.first_loss_at_ns and outage.resumed_at_ns <= end_ns:
             pause = (outage.first_loss_at_ns - begin_ns) / 1e6, (outage.resumed_at_ns - begin_ns) / 1e6
-            return _Seen(Step.RESUMED, ms, ms, pause)
-    return _exactly(Step.RESUMED, ms)
+            return _Seen(FailoverStep.RESUMED, ms, ms, pause)
+    return _exactly(FailoverStep.RESUMED, ms)
 
 
-def _exactly(step: Step, ms: float) -> _Seen:
+def _exactly(step: FailoverStep, ms: float) -> _Seen:
     """Return an observation with an exact time, as an event has a time stamp."""
     return _Seen(step, ms, ms)
 

@@ -30,8 +30,8 @@ from hpn.failover.analysis.model import (
     Settings,
     settled_window_ns,
 )
+from hpn.scenarios.model.paths_over_time import Outage, PathsOverTime
 from hpn.scenarios.model.rates import Course, Floats
-from hpn.scenarios.model.ways import Outage, Ways
 from hpn.traffic.flows.flow import FlowSpec
 
 _NOT_MODELLED = Phase(None, reason="not modelled")
@@ -44,7 +44,7 @@ class Streams:
     """Streams modelled until ``end_ns``, relative to the start of traffic."""
 
     flows: tuple[FlowSpec, ...]
-    ways: Ways
+    ways: PathsOverTime
     course: Course
     settings: Settings
     healthy_ns: int
@@ -76,7 +76,7 @@ def metrics_of(streams: Streams) -> DrillMetrics:
     return _metrics(results, edges, streams.settings, streams.healthy_ns, period_ms)
 
 
-def without_flows(ways: Ways, settings: Settings, healthy_ns: int) -> DrillMetrics:
+def without_flows(ways: PathsOverTime, settings: Settings, healthy_ns: int) -> DrillMetrics:
     """Return metrics with the edges alone, for a job instead of streams."""
     edges = tuple(_edge((), at, edge, ()) for at, edge in enumerate(ways.edges))
     return _metrics((), edges, settings, healthy_ns, 0.0)

@@ -16,9 +16,9 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from hpn.scenarios.model.ways import Outage, Piece, Ways
+from hpn.scenarios.model.paths_over_time import Outage, PathsOverTime, Piece
 from hpn.traffic.collectives.rank import Post, Timed
-from hpn.traffic.congestion.sets import LINE_RATE
+from hpn.traffic.congestion.parameter_sets import LINE_RATE
 from hpn.traffic.flows.framing import (
     BTH_BYTES,
     ETHERNET_BYTES,
@@ -29,8 +29,8 @@ from hpn.traffic.flows.framing import (
 )
 from hpn.traffic.fluid.links import Links
 from hpn.traffic.fluid.solve import link_load, max_min
-from hpn.traffic.jobengine.choices import MESSAGE_CHOICES
 from hpn.traffic.jobengine.connection import Slice, slices
+from hpn.traffic.jobengine.message_choice import MESSAGE_CHOICES
 from hpn.traffic.jobengine.plan import JobPlan
 from hpn.traffic.jobengine.ranks import Ranks
 from hpn.traffic.jobengine.records import SPAN
@@ -67,7 +67,12 @@ class JobRun:
     """Run of a job plan on these paths until ``end_ns``."""
 
     def __init__(
-        self, links: Links, plan: JobPlan, ways: Ways, end_ns: int, heard: Callable[[float], None] | None = None
+        self,
+        links: Links,
+        plan: JobPlan,
+        ways: PathsOverTime,
+        end_ns: int,
+        heard: Callable[[float], None] | None = None,
     ) -> None:
         self._heard = heard  # called with the fraction of the run that is done
         self.died: tuple[int, int] | None = None  # index of the queue pair, and time

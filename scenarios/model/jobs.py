@@ -12,7 +12,7 @@ from hpn.failover.analysis.metrics.job import job_metrics
 from hpn.failover.analysis.model import DrillMetrics, Settings
 from hpn.scenarios.model.figures import without_flows
 from hpn.scenarios.model.jobrun import JobRun
-from hpn.scenarios.model.ways import Ways
+from hpn.scenarios.model.paths_over_time import PathsOverTime
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.program import Program, Send, Spend, Stream
 from hpn.traffic.fluid.links import Links
@@ -36,7 +36,7 @@ class JobModelled:
 def run_job(
     links: Links,
     plan: JobPlan,
-    ways: Ways,
+    ways: PathsOverTime,
     settings: Settings,
     times_ns: tuple[int, int],
     heard: Callable[[float], None] | None = None,

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hpn.failover.analysis.offered import FULL, Crossing, Lost, Offered, OfferedLink, Span
+from hpn.failover.analysis.offered import FULL, Crossing, Offered, OfferedLink, StablePeriod, UndeliveredFlow
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import flows_of
-from hpn.scenarios.model.course import Stage, stages
-from hpn.scenarios.model.placing import Placing
+from hpn.scenarios.model.fault_stages import FaultStage, stages
+from hpn.scenarios.model.path_assignment import PathAssignment
 from hpn.scenarios.model.rates import ACK_BITS, answers_pps, capacity_of
 from hpn.scenarios.model.router import Lag, ModelRouter
 from hpn.testbed.fabric.build import build
@@ -78,7 +78,7 @@ def planned_load(drill: Drill, *, as_dead: bool = False) -> Offered | None:
     router = ModelRouter(fabric, lag, Forwarding(fabric))
     router.look_up([(flow.src_nic, flow.dst_nic, flow.sport) for flow in wanted])
     flows = CHOICES[workload.source_ports].choose(wanted, router, (), fabric.spec.seed).flows
-    placing = Placing(fabric, lag, flows, known=workload.path_control)
+    placing = PathAssignment(fabric, lag, flows, known=workload.path_control)
     found = stages(drill.timeline.faults, fabric)
     if as_dead:
         found = tuple(_as_dead(stage, fabric) for stage in found)
@@ -87,12 +87,12 @@ def planned_load(drill: Drill, *, as_dead: bool = False) -> Offered | None:
     return offered_load(links, flows, spans, drill.tick_ns)
 
 
-def _as_dead(stage: Stage, fabric: Fabric) -> Stage:
+def _as_dead(stage: FaultStage, fabric: Fabric) -> FaultStage:
     names = {link.name for fault in stage.unmodelled if fault.STEADY for link in fault.links_hit(fabric)}
     return replace(stage, down=stage.down | names, unmodelled=())
 
 
-def _planned(stage: Stage, end_ns: int, placing: Placing, count: int) -> Going:
+def _planned(stage: FaultStage, end_ns: int, placing: PathAssignment, count: int) -> Going:
     placed, moment = placing.settle(stage.down), stage.moment
     everyone, known = np.ones(count, dtype=np.bool_), np.full(count, not stage.unmodelled)
     return Going(
@@ -126,10 +126,10 @@ def _shares(links: Links, flows: Sequence[FlowSpec], span: Going, tick_ns: int) 
     return share
 
 
-def _span(flows: Sequence[FlowSpec], span: Going, shares: Floats) -> Span:
+def _span(flows: Sequence[FlowSpec], span: Going, shares: Floats) -> StablePeriod:
     overloaded = np.append(shares > FULL, False)  # the last element stands for -1, no link
     crosses = overloaded[span.data].any(axis=1) & span.sends & span.arrives & span.known & ~span.marred
-    return Span(
+    return StablePeriod(
         begin_ns=span.begin_ns,
         end_ns=span.end_ns,
         after=span.after,
@@ -143,10 +143,11 @@ def _span(flows: Sequence[FlowSpec], span: Going, shares: Floats) -> Span:
         ),
         unknown=int(np.count_nonzero(span.sends & ~span.known)),
         pathless=tuple(
-            Lost(flows[at].id, span.why[at]) for at in np.flatnonzero(span.sends & span.known & ~span.arrives).tolist()
+            UndeliveredFlow(flows[at].id, span.why[at])
+            for at in np.flatnonzero(span.sends & span.known & ~span.arrives).tolist()
         ),
         marred=tuple(flows[at].id for at in np.flatnonzero(span.sends & span.marred).tolist()),
-        unanswered=tuple(Lost(flows[at].id, why) for at, why in span.unanswered.items() if span.sends[at]),
+        unanswered=tuple(UndeliveredFlow(flows[at].id, why) for at, why in span.unanswered.items() if span.sends[at]),
     )
 
 

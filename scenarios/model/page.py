@@ -11,25 +11,25 @@ from rich.text import Text
 
 from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import EdgeResult
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
 from hpn.results.text.printable import printable
 from hpn.results.text.tables import table
 from hpn.results.text.terminal import interval_text, measured_text
 from hpn.results.text.values import milliseconds, rate, value_text
-from hpn.scenarios.model.answer import Answer, Basis, LinkLoad
-from hpn.scenarios.model.measured import Case, Measured
+from hpn.scenarios.model.answer import Basis, LinkLoad, ModelAnswer
+from hpn.scenarios.model.failover_times import Case, FailoverTimes
 
 HOW = "modelled"
 _MOST_LINKS = 12
 _NONE = "-"
 
 
-def page(answer: Answer) -> Group:
+def page(answer: ModelAnswer) -> Group:
     """Return the whole result as tables."""
     return Group(*_parts(answer))
 
 
-def _parts(answer: Answer) -> Iterator[RenderableType]:
+def _parts(answer: ModelAnswer) -> Iterator[RenderableType]:
     outcome = answer.verdict.outcome.value.upper()
     said = f"{outcome} ({HOW})  {answer.drill} on {answer.architecture}, {answer.flows} flows, seed {answer.seed}"
     yield Text(printable(f"{said}; no packet was sent"), "bold")
@@ -50,7 +50,7 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
         yield table("drawn from runs of the lab", ("what", ">runs", "made on"), map(_basis, answer.basis))
 
 
-def _edges(answer: Answer) -> Iterator[RenderableType]:
+def _edges(answer: ModelAnswer) -> Iterator[RenderableType]:
     """Yield the effect of each edge on streams or the job."""
     job = answer.metrics.job
     if answer.metrics.edges and job is None:
@@ -88,7 +88,7 @@ def _edge(result: EdgeResult) -> tuple[str, ...]:
     )
 
 
-def _expectations(answer: Answer) -> RenderableType:
+def _expectations(answer: ModelAnswer) -> RenderableType:
     rows = [
         (
             check.outcome.value,
@@ -104,7 +104,7 @@ def _expectations(answer: Answer) -> RenderableType:
     return table("expectations", columns, rows, keys=2)
 
 
-def _loads(answer: Answer) -> RenderableType:
+def _loads(answer: ModelAnswer) -> RenderableType:
     """Return the links with the highest load."""
     spans = ("before", *(f"{result.edge.kind} {result.edge.fault}" for result in answer.metrics.edges))
     chosen = sorted(answer.loads, key=lambda each: -max(each.load))[:_MOST_LINKS]
@@ -123,7 +123,7 @@ def _basis(basis: Basis) -> tuple[str, ...]:
     return basis.case.text, str(used.runs), made + own
 
 
-def document(answer: Answer) -> Mapping[str, object]:
+def document(answer: ModelAnswer) -> Mapping[str, object]:
     """Return the result as a JSON document."""
     return {
         "how": HOW,
@@ -177,13 +177,13 @@ def _link(each: LinkLoad) -> Mapping[str, object]:
     return {"link": each.link, "rate_bps": each.rate_bps, "load": each.load}
 
 
-def measured_table(found: Measured) -> RenderableType:
+def measured_table(found: FailoverTimes) -> RenderableType:
     """Return the measured times as a table, case by case."""
     columns = ("measured in the lab", ">runs", ">flows", ">least ms", ">median", ">most")
     return table("times of failovers", columns, [_case(case, found) for case in _cases(found)])
 
 
-def measured_document(found: Measured) -> Mapping[str, object]:
+def measured_document(found: FailoverTimes) -> Mapping[str, object]:
     """Return the measured times as a JSON document."""
     return {
         "how": "measured",
@@ -192,11 +192,11 @@ def measured_document(found: Measured) -> Mapping[str, object]:
     }
 
 
-def _cases(found: Measured) -> Sequence[Case]:
+def _cases(found: FailoverTimes) -> Sequence[Case]:
     return list(dict.fromkeys(times.case for times in found.times))
 
 
-def _case(case: Case, found: Measured) -> tuple[str, ...]:
+def _case(case: Case, found: FailoverTimes) -> tuple[str, ...]:
     mine = [times for times in found.times if times.case == case]
     ms = [each for times in mine for each in times.ms]
     return (case.text, str(len(mine)), str(len(ms)), *(milliseconds(at) for at in (min(ms), median(ms), max(ms))))

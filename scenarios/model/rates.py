@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from hpn.scenarios.model.ways import Outage, Piece, Ways
+from hpn.scenarios.model.paths_over_time import Outage, PathsOverTime, Piece
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.flows.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES, wire_bytes
 from hpn.traffic.fluid.links import Links
@@ -39,7 +39,7 @@ class Course:
         return found
 
 
-def course_of(links: Links, flows: Sequence[FlowSpec], ways: Ways, end_ns: int, tick_ns: int) -> Course:
+def course_of(links: Links, flows: Sequence[FlowSpec], ways: PathsOverTime, end_ns: int, tick_ns: int) -> Course:
     """Return the rates of streams on their paths until ``end_ns``; a flow stops when its queue pair fails.
 
     ``tick_ns``: tick of the lab's workers, which determines how often they acknowledge.

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from rich.table import Table
 
 from hpn.results.text.tables import table
-from hpn.scenarios.paper.claim import Answer
+from hpn.scenarios.paper.claim import ClaimAnswer
 
 _COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
 _WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")
@@ -23,12 +23,12 @@ class WithoutRow:
 
     what: str
     ours: str
-    answer: Answer
+    answer: ClaimAnswer
     by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClaimRow:
     """Row of the table. ``agrees`` refers to the statement, not to every digit.
 
     ``known``: True if it differs and the entry explains why.
@@ -38,29 +38,29 @@ class Row:
     claim: str
     paper: str
     ours: str
-    answer: Answer
+    answer: ClaimAnswer
     by: str
     why: str
     without: tuple[WithoutRow, ...] = ()
     known: bool = False
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: ClaimRow) -> tuple[str, ...]:
     without = "; ".join(f"{each.what}: {each.answer.value}" for each in row.without) or "-"
     return row.claim, row.paper, row.ours, row.answer.value, without, row.by, row.why
 
 
-def claims_table(rows: Iterable[Row]) -> Table:
+def claims_table(rows: Iterable[ClaimRow]) -> Table:
     """Return the table for the terminal."""
     return table("HPN, SIGCOMM 2024: what the paper says and what was found here", _COLUMNS, map(_cells, rows))
 
 
-def document(rows: Iterable[Row], engine: str) -> dict[str, object]:
+def document(rows: Iterable[ClaimRow], engine: str) -> dict[str, object]:
     """Return the claims as a JSON document."""
     return {"engine": engine, "claims": [asdict(row) for row in rows]}
 
 
-def markdown(rows: Sequence[Row], engine: str) -> str:
+def markdown(rows: Sequence[ClaimRow], engine: str) -> str:
     """Return the claims as Markdown."""
     lines = [
         "# Claims of the HPN paper, reproduced",
@@ -86,12 +86,12 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
     yield from (f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in rows)
 
 
-def exit_code(rows: Iterable[Row]) -> int:
+def exit_code(rows: Iterable[ClaimRow]) -> int:
     """Return 1 when a claim has no evidence, is not shown, or differs without explanation; 4 when one is not told.
 
     Return 0 otherwise: every claim got an answer. Claims that cannot be reproduced do not count.
     """
     answers = {row.answer for row in rows if not row.known}
-    if answers & {Answer.DIFFERS, Answer.NOT_SHOWN, Answer.NO_EVIDENCE}:
+    if answers & {ClaimAnswer.DIFFERS, ClaimAnswer.NOT_SHOWN, ClaimAnswer.NO_EVIDENCE}:
         return 1
-    return 4 if answers & {Answer.NOT_RUN, Answer.NOT_TOLD} else 0
+    return 4 if answers & {ClaimAnswer.NOT_RUN, ClaimAnswer.NOT_TOLD} else 0

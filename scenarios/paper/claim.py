@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.judges import ClaimEvidence, Finding
 
 
-class Answer(StrEnum):
+class ClaimAnswer(StrEnum):
     """Answer to a claim."""
 
     AGREES = "agrees"  # a run confirms it; a figure may differ, for the reason given
@@ -46,7 +46,7 @@ class Claim:
     paper: str
     why: str  # reason that our figure differs from the paper's
     drills: tuple[str, ...] = ()
-    judge: Callable[[Evidence], Finding] | None = None
+    judge: Callable[[ClaimEvidence], Finding] | None = None
     by: str = ""  # source of the answer, if not a drill
     paths: bool = False  # path figures are a second opinion
     without: tuple[Without, ...] = ()

@@ -14,7 +14,7 @@ from statistics import fmean
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.scenarios.paper.job_judges import job_of
-from hpn.scenarios.paper.judges import Evidence, Finding, mean_queue_ms
+from hpn.scenarios.paper.judges import ClaimEvidence, Finding, mean_queue_ms
 
 FACTOR = 2.0
 """Factor, our choice: a mean gain within it agrees with the paper's.
@@ -56,7 +56,9 @@ class Pair:
         """Runs of both networks."""
         return (*self.better, *self.other)
 
-    def of(self, found: Evidence, figure: Callable[[DrillMetrics], float | None]) -> list[tuple[float, float]] | None:
+    def of(
+        self, found: ClaimEvidence, figure: Callable[[DrillMetrics], float | None]
+    ) -> list[tuple[float, float]] | None:
         """Return a figure of both networks, draw by draw; None when a run has none."""
         draws = max(len(self.better), len(self.other))
         both = [
@@ -83,7 +85,7 @@ class Faster:
     paper: float  # gain as a share
     what: str = "iteration"
 
-    def __call__(self, found: Evidence) -> Finding:
+    def __call__(self, found: ClaimEvidence) -> Finding:
         """Return our gains."""
         periods = self.pair.of(found, _period)
         if periods is None:
@@ -110,7 +112,7 @@ class ShorterQueues:
 
     pair: Pair
 
-    def __call__(self, found: Evidence) -> Finding:
+    def __call__(self, found: ClaimEvidence) -> Finding:
         """Return our queues: the mean over ports and time, then over draws."""
         queues = self.pair.of(found, mean_queue_ms)
         if queues is None:
@@ -128,7 +130,7 @@ class FasterTraining:
     pair: Pair
     paper: float
 
-    def __call__(self, found: Evidence) -> Finding:
+    def __call__(self, found: ClaimEvidence) -> Finding:
         """Return our gains; the share is that of the non-compute time of an iteration on the better network."""
         told = Faster(self.pair, self.paper)(found)
         periods, computes = self.pair.of(found, _period), self.pair.of(found, _compute_ms)

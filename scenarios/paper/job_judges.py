@@ -8,9 +8,9 @@ from __future__ import annotations
 from hpn.failover.analysis.budget import around
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.failover.analysis.words import plain
+from hpn.failover.analysis.phrases import plain
 from hpn.results.judge.verdict import at_least
-from hpn.scenarios.paper.judges import HALT_MS, Evidence, Finding, every
+from hpn.scenarios.paper.judges import HALT_MS, ClaimEvidence, Finding, every
 from hpn.testbed.errors import MachineError
 
 
@@ -34,20 +34,20 @@ def _went_on(job: JobMetrics) -> str:
     return f"goes on, its longest iteration {max(each.ms for each in job.iterations) / 1000:.1f} s"
 
 
-def short_outage_job(found: Evidence) -> Finding:
+def short_outage_job(found: ClaimEvidence) -> Finding:
     """Judge single-ToR, repaired within a minute: a job with NCCL's own timers."""
     told, short = job_of(found.drills["job-outage-60s"]), job_of(found.drills["job-outage-25s"])
     text = f"{_went_on(told)}; repaired after 25 s: {_went_on(short)}"
     return Finding(text, _goes_on(told))
 
 
-def long_outage_job(found: Evidence) -> Finding:
+def long_outage_job(found: ClaimEvidence) -> Finding:
     """Judge single-ToR, repaired after two minutes: a job with NCCL's own timers."""
     told = job_of(found.drills["job-outage-120s"])
     return Finding(_went_on(told), bool(told.deaths))
 
 
-def flap_job(found: Evidence) -> Finding:
+def flap_job(found: ClaimEvidence) -> Finding:
     """Judge the time that a flapping link without another port adds to the affected iteration."""
     job = job_of(found.drills["job-flap-single-tor"])
     if not _goes_on(job):
@@ -58,7 +58,7 @@ def flap_job(found: Evidence) -> Finding:
     return Finding(f"halted {halt_ms:.0f} ms: an iteration takes {job.mean_ms + halt_ms:.0f} ms", every(told.outcome))
 
 
-def link_down_job(found: Evidence) -> Finding:
+def link_down_job(found: ClaimEvidence) -> Finding:
     """Judge the loss in iterations of a job that fills all ports of its hosts and loses one of 16."""
     cost = job_of(found.drills["job-link-down-full-load"]).edges[0]
     lost = 1 - cost.rate_after / cost.rate_before

@@ -14,11 +14,10 @@ from hpn.failover.analysis.intervals import RECOVER, phase_interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from hpn.failover.analysis.ports import PortMetrics, PortResult
 from hpn.results.judge.verdict import Check, Outcome, at_most
-from hpn.scenarios.expect.asked import At, Bound
-from hpn.scenarios.expect.evidence import Evidence as Run
-from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.outage import WORST_OUTAGE
+from hpn.scenarios.expect.selection import At, Bound
 from hpn.scenarios.expect.verdict import judge_expectation
 from hpn.scenarios.paper.path_figures import PathFigures
 from hpn.testbed.errors import MachineError
@@ -43,7 +42,7 @@ _IDLE = 0.01  # share of a port's rate: control frames and acknowledgements
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ClaimEvidence:
     """Measured and computed evidence: runs by name, path figures by architecture, the whole pod's inventory.
 
     A run is a drill, or a drill with another seed: ``DRILL@SEED`` (``scenarios.paper.claim.drawn``).
@@ -73,7 +72,7 @@ def _edges(metrics: DrillMetrics, kind: EdgeKind) -> list[EdgeResult]:
 
 def worst_outage(metrics: DrillMetrics, at: At, bound: Bound, limit_ms: float) -> Check:
     """Compare the longest outage of any flow over all edges of a kind with a limit, as for a drill's expectation."""
-    return judge_expectation(Expectation(WORST_OUTAGE, bound, limit_ms * 1e6, edge=at), Run(metrics, RunFacts()))
+    return judge_expectation(Expectation(WORST_OUTAGE, bound, limit_ms * 1e6, edge=at), Evidence(metrics, RunFacts()))
 
 
 def _ms(check: Check, digits: str) -> str:
@@ -120,7 +119,7 @@ def still(metrics: DrillMetrics) -> tuple[int, int]:
     return sum(end.goodput.after_bps >= _BACK * at.goodput.before_bps for at, end in hit), len(hit)
 
 
-def dual_tor_loses(found: Evidence) -> Finding:
+def dual_tor_loses(found: ClaimEvidence) -> Finding:
     """Judge 6.25 %: the loss of an 8-rail host without one of its ports; a stalled flow would halt the job."""
     lost = 1 - kept(found.drills["link-down-full-load"], "p0.s0.h0")
     stand, hit = silent(found.drills["link-down"])
@@ -128,7 +127,7 @@ def dual_tor_loses(found: Evidence) -> Finding:
     return Finding(text, 0.03 <= lost <= 0.08 and stand == 0 < hit)
 
 
-def back_at_once(found: Evidence) -> Finding:
+def back_at_once(found: ClaimEvidence) -> Finding:
     """Judge dual-ToR after a repair: no loss by it, every flow works, and the port soon carries traffic again."""
     worst = worst_outage(found.drills["link-down"], At.REPAIR, Bound.BELOW, NEGLIGIBLE_MS)
     back, hit = still(found.drills["link-down"])
@@ -148,13 +147,13 @@ def _fits_again(metrics: DrillMetrics) -> tuple[str, Outcome]:
     return f"after {ms / 1000:.1f} s", at_most("", ms, AT_ONCE_MS, low=low, high=high, strict=True).outcome
 
 
-def single_tor_halts(found: Evidence) -> Finding:
+def single_tor_halts(found: ClaimEvidence) -> Finding:
     """Judge single-ToR without its only link."""
     left = hit_left(found.drills["link-down-single-tor"])
     return Finding(f"{left:.1%} of the NIC's goodput left", left < 0.01)
 
 
-def short_outage(found: Evidence) -> Finding:
+def short_outage(found: ClaimEvidence) -> Finding:
     """Judge single-ToR, repaired within a minute, with NCCL's own timers."""
     told, short = deaths(found.drills["outage-60s"]), deaths(found.drills["outage-30s"])
     fitted = deaths(found.drills["outage-60s-patient"])
@@ -162,13 +161,13 @@ def short_outage(found: Evidence) -> Finding:
     return Finding(text, told == 0)
 
 
-def long_outage(found: Evidence) -> Finding:
+def long_outage(found: ClaimEvidence) -> Finding:
     """Judge single-ToR, repaired after two minutes, with NCCL's own timers."""
     told, fitted = deaths(found.drills["outage-120s"]), deaths(found.drills["outage-120s-patient"])
     return Finding(f"{told} queue pairs dead (fitted: {fitted} if adapters wait twice as long)", told > 0)
 
 
-def flap_single_tor(found: Evidence) -> Finding:
+def flap_single_tor(found: ClaimEvidence) -> Finding:
     """Judge a flapping link without another port."""
     metrics = found.drills["link-flap-single-tor"]
     flaps = [each.edge for each in _edges(metrics, EdgeKind.FAILURE)]
@@ -178,7 +177,7 @@ def flap_single_tor(found: Evidence) -> Finding:
     return Finding(text, every(worst.outcome))
 
 
-def flap_dual_tor(found: Evidence) -> Finding:
+def flap_dual_tor(found: ClaimEvidence) -> Finding:
     """Judge a flapping link with another port."""
     names = ("link-flap", "link-flap-clos")
     hpn, clos = (worst_outage(found.drills[name], At.FAILURE, Bound.BELOW, NEGLIGIBLE_MS) for name in names)
@@ -187,14 +186,14 @@ def flap_dual_tor(found: Evidence) -> Finding:
     return Finding(text, every(hpn.outcome, clos.outcome))
 
 
-def rack_gone(found: Evidence) -> Finding:
+def rack_gone(found: ClaimEvidence) -> Finding:
     """Judge a failed data plane at a stack's primary, and at an HPN ToR."""
     stacked, hpn = (silent(found.drills[name]) for name in ("stacked-dataplane-death", "tor-dataplane-death"))
     text = f"flows of the rack that carry nothing: stacked {stacked[0]} of {stacked[1]}; HPN {hpn[0]} of {hpn[1]}"
     return Finding(text, stacked[0] == stacked[1] > 0 and hpn[0] < hpn[1])
 
 
-def upgrade(found: Evidence) -> Finding:
+def upgrade(found: ClaimEvidence) -> Finding:
     """Judge a set of ToRs in which one has another version."""
     stacked, hpn = (_shut_down(found.events[name]) for name in ("stacked-upgrade", "stacked-upgrade-hpn"))
     text = f"ToRs that shut themselves down: stacked {', '.join(stacked) or 'none'}; HPN {', '.join(hpn) or 'none'}"
@@ -206,7 +205,7 @@ def _shut_down(events: Sequence[Event]) -> list[str]:
     return sorted({event.node for event in events if event.subject == "stack" and event.what == "shut-down"})
 
 
-def imbalance(found: Evidence) -> Finding:
+def imbalance(found: ClaimEvidence) -> Finding:
     """Judge the load of the two ports towards a NIC."""
     clos, hpn = (ratios(found.drills[f"port-load-{name}"]) for name in ("clos", "hpn"))
     text = f"Clos: up to {max(clos):.1f}x, median {median(clos):.1f}x; dual plane: {max(hpn):.2f}x ({len(hpn)} NICs)"
@@ -214,7 +213,7 @@ def imbalance(found: Evidence) -> Finding:
     return Finding(text + computed, max(clos) >= 2 and max(hpn) < 1.1)
 
 
-def polarisation(found: Evidence) -> Finding:
+def polarisation(found: ClaimEvidence) -> Finding:
     """Judge hash polarisation: idle ports from Aggs to ToRs if all switches hash alike, and drops of others."""
     (idle, dropped, ports), hpn = (_unused(found.drills[f"one-seed-{name}"]) for name in ("clos", "hpn"))
     text = (
@@ -230,7 +229,7 @@ def _unused(metrics: DrillMetrics) -> tuple[int, int, int]:
     return sum(port.load < _IDLE for port in ports), sum(port.drops for port in ports), len(ports)
 
 
-def queues(found: Evidence) -> Finding:
+def queues(found: ClaimEvidence) -> Finding:
     """Judge the queues of the ports towards NICs, the mean over ports and time."""
     runs = [found.drills[f"port-load-{name}"] for name in ("clos", "hpn")]
     clos, hpn = (_towards_nics(run) for run in runs)
@@ -244,7 +243,7 @@ def queues(found: Evidence) -> Finding:
     return Finding(text, shrinks > 0.5)
 
 
-def selection(found: Evidence) -> Finding:
+def selection(found: ClaimEvidence) -> Finding:
     """Judge path selection against ports in turn, which already fills both planes.
 
     The slowest NIC sets a collective's pace. By hash, a whole NIC may be on one port (Linux bonding's hash is linear).
@@ -263,7 +262,7 @@ def selection(found: Evidence) -> Finding:
     return Finding(text + computed, gains["in-turn"] > 0.1)
 
 
-def _computed(found: Evidence, words: Callable[[PathFigures, PathFigures], str]) -> str:
+def _computed(found: ClaimEvidence, words: Callable[[PathFigures, PathFigures], str]) -> str:
     """Return a second opinion as text: computed from the exact paths of the host's kernel, if labs can run there."""
     if not found.paths:
         return ""
@@ -311,7 +310,7 @@ def worst_pair(metrics: DrillMetrics) -> float:
     return min(flow.received / (flow.sent - flow.in_flight_at_end) for flow in metrics.flows)
 
 
-def pod(found: Evidence) -> Finding:
+def pod(found: ClaimEvidence) -> Finding:
     """Judge the size of a pod."""
     pod = found.pod
     links = f"{pod.link_count(LinkKind.ACCESS):,} + {pod.link_count(LinkKind.FABRIC):,} links"
@@ -319,7 +318,7 @@ def pod(found: Evidence) -> Finding:
     return Finding(text, (pod.gpus, pod.tors, pod.aggs) == (15_360, 240, 120))
 
 
-def oversubscription(found: Evidence) -> Finding:
+def oversubscription(found: ClaimEvidence) -> Finding:
     """Judge the downlink over uplink capacity of a ToR."""
     ratios = {budget.role: budget.oversubscription or 0.0 for budget in found.pod.budgets}
     return Finding(f"ToR {ratios[Role.TOR]:.3f}:1", abs(ratios[Role.TOR] - 1.067) < 0.001)

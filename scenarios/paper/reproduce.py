@@ -14,16 +14,16 @@ from pathlib import Path
 
 from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import RunFolder
-from hpn.scenarios.batch.pool.drills import Made, Wanted, run_all
+from hpn.scenarios.batch.pool.drills import Made, RequestedRun, run_all
 from hpn.scenarios.batch.pool.task import Pool
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import load_drill
-from hpn.scenarios.paper.answers import Row, WithoutRow, document, markdown
-from hpn.scenarios.paper.claim import Answer, Claim, Without, drill_of
+from hpn.scenarios.paper.answers import ClaimRow, WithoutRow, document, markdown
+from hpn.scenarios.paper.claim import Claim, ClaimAnswer, Without, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
-from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.judges import ClaimEvidence, Finding
 from hpn.scenarios.paper.path_figures import PathFigures, measure
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.load import load_fabric
@@ -49,9 +49,9 @@ class Ran:
     failed: bool = False
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> ClaimAnswer:
         """Answer to a claim that needs this run, if there is a problem with it."""
-        return Answer.NO_EVIDENCE if self.failed else Answer.NOT_RUN
+        return ClaimAnswer.NO_EVIDENCE if self.failed else ClaimAnswer.NOT_RUN
 
 
 def choose(keys: Sequence[str]) -> tuple[Claim, ...]:
@@ -82,21 +82,21 @@ def drill_file(name: str) -> Path:
     return own if own.is_file() else catalogue.find(name)
 
 
-def wanted_of(claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...]) -> dict[str, Wanted]:
+def wanted_of(claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...]) -> dict[str, RequestedRun]:
     """Return the runs that the claims need, each into OUT/DRILL or OUT/DRILL@SEED."""
     spec, names = named(engine), dict.fromkeys(name for claim in claims for name in claim.runs)
-    return {name: Wanted(_order(name, out / name, command), spec) for name in names}
+    return {name: RequestedRun(_order(name, out / name, command), spec) for name in names}
 
 
 def reproduce(
     claims: Sequence[Claim],
-    wanted: Mapping[str, Wanted],
+    wanted: Mapping[str, RequestedRun],
     engine: str,
     out: Path,
     on_line: Callable[[str], None],
     pool: Pool,
     ended: Callable[[str], None] = lambda _name: None,
-) -> tuple[Row, ...]:
+) -> tuple[ClaimRow, ...]:
     """Make the ``wanted`` runs by a pool and judge the claims by them; ``ended`` is called with the name of each.
 
     A drill that cannot be run leaves its claims unanswered. JSON and Markdown are written to ``out``.
@@ -141,10 +141,10 @@ def _ran(made: Made, on_line: Callable[[str], None]) -> Ran:
     return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "")
 
 
-def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]) -> Iterator[Row]:
+def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]) -> Iterator[ClaimRow]:
     """Yield a row for each claim. Missing evidence leaves a claim without an answer."""
     runs = {name: each.run for name, each in ran.items() if each.run is not None and not each.problem}
-    evidence = Evidence(
+    evidence = ClaimEvidence(
         {name: run.metrics() for name, run in runs.items()},
         {name: run.events() for name, run in runs.items()},
         paths,
@@ -154,34 +154,38 @@ def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, P
         yield _row(claim, evidence, ran)
 
 
-def _row(claim: Claim, evidence: Evidence, ran: Mapping[str, Ran]) -> Row:
+def _row(claim: Claim, evidence: ClaimEvidence, ran: Mapping[str, Ran]) -> ClaimRow:
     by = _by(claim.drills) or claim.by or "nothing yet"
     why = f"{claim.shortfall}; {claim.why}" if claim.shortfall else claim.why
     if claim.judge is None:
-        return Row(claim.key, claim.claim, claim.paper, "-", Answer.NOT_REPRODUCED, by, why)
+        return ClaimRow(claim.key, claim.claim, claim.paper, "-", ClaimAnswer.NOT_REPRODUCED, by, why)
     ours, answer = _answer(claim, claim.judge, evidence, ran, claim.drills)
     without = tuple(_without(claim, claim.judge, each, evidence, ran) for each in claim.without)
     doubts = [doubt for each in without if (doubt := _doubt(each)) is not None]
     if answer in AGREEING and doubts:
         answer = min(doubts, key=_STRICTNESS.index)
-    known = answer is Answer.DIFFERS and bool(claim.shortfall)
-    return Row(claim.key, claim.claim, claim.paper, ours, answer, by, why, without, known)
+    known = answer is ClaimAnswer.DIFFERS and bool(claim.shortfall)
+    return ClaimRow(claim.key, claim.claim, claim.paper, ours, answer, by, why, without, known)
 
 
-AGREEING = (Answer.AGREES, Answer.COMPUTED)
-_STRICTNESS = (Answer.NO_EVIDENCE, Answer.NOT_SHOWN, Answer.NOT_TOLD, Answer.NOT_RUN)
+AGREEING = (ClaimAnswer.AGREES, ClaimAnswer.COMPUTED)
+_STRICTNESS = (ClaimAnswer.NO_EVIDENCE, ClaimAnswer.NOT_SHOWN, ClaimAnswer.NOT_TOLD, ClaimAnswer.NOT_RUN)
 """Order of answers: the first one stands if there are several problems."""
 
 
-def _doubt(without: WithoutRow) -> Answer | None:
+def _doubt(without: WithoutRow) -> ClaimAnswer | None:
     """Return the doubt from a network without the feature, or None if it differs there, as it must."""
     if without.answer in AGREEING:
-        return Answer.NOT_SHOWN
-    return None if without.answer is Answer.DIFFERS else without.answer
+        return ClaimAnswer.NOT_SHOWN
+    return None if without.answer is ClaimAnswer.DIFFERS else without.answer
 
 
 def _without(
-    claim: Claim, judge: Callable[[Evidence], Finding], without: Without, evidence: Evidence, ran: Mapping[str, Ran]
+    claim: Claim,
+    judge: Callable[[ClaimEvidence], Finding],
+    without: Without,
+    evidence: ClaimEvidence,
+    ran: Mapping[str, Ran],
 ) -> WithoutRow:
     """Apply the claim's own judge to evidence whose runs, or pod, are those of a network without the feature."""
     names = tuple(without.instead.get(name, name) for name in claim.drills)
@@ -206,17 +210,17 @@ def _by(runs: Iterable[str]) -> str:
 
 def _answer(
     claim: Claim,
-    judge: Callable[[Evidence], Finding],
-    evidence: Evidence,
+    judge: Callable[[ClaimEvidence], Finding],
+    evidence: ClaimEvidence,
     ran: Mapping[str, Ran],
     names: Iterable[str],
-) -> tuple[str, Answer]:
+) -> tuple[str, ClaimAnswer]:
     """Return our result and the answer if every one of the runs ``names`` can be used; else the problem with one."""
     problems = [(f"{name}: {ran[name].problem}", ran[name].answer) for name in names if ran[name].problem]
     if problems:
         return min(problems, key=lambda each: _STRICTNESS.index(each[1]))
     finding = judge(evidence)
     if finding.agrees is None:
-        return finding.ours, Answer.NOT_TOLD
-    agrees = Answer.AGREES if claim.drills else Answer.COMPUTED
-    return finding.ours, agrees if finding.agrees else Answer.DIFFERS
+        return finding.ours, ClaimAnswer.NOT_TOLD
+    agrees = ClaimAnswer.AGREES if claim.drills else ClaimAnswer.COMPUTED
+    return finding.ours, agrees if finding.agrees else ClaimAnswer.DIFFERS

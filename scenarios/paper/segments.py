@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
-from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.judges import ClaimEvidence, Finding
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec
@@ -51,7 +51,7 @@ def _leaving(ring: list[int]) -> float:
     return sum(a != b for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)) / len(ring)
 
 
-def segments(found: Evidence) -> Finding:
+def segments(found: ClaimEvidence) -> Finding:
     """Judge the job on DCN+ and on the evidence's network."""
     theirs, ours = ([span_of(PRESETS[name].spec, hosts) for hosts in HOSTS] for name in (_BASELINE, found.preset))
     many, few = ([span.segments for span in spans] for spans in (theirs, ours))

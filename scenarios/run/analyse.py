@@ -16,10 +16,10 @@ from hpn.results.run.figures import metrics_files, verdict_files
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.manifest import Manifest
 from hpn.scenarios.run import client_logs
-from hpn.scenarios.run.beside import copy_beside
+from hpn.scenarios.run.auxiliary_files import copy_beside
 from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
-from hpn.scenarios.run.kept import kept
-from hpn.scenarios.run.measured import Measured
+from hpn.scenarios.run.measurement import Measurement
+from hpn.scenarios.run.stored_records import kept
 from hpn.testbed import versions
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import shorten
@@ -38,7 +38,7 @@ class Analysed:
 
     run: RunFolder
     manifest: Manifest
-    measured: Measured
+    measured: Measurement
     metrics: DrillMetrics
     verdict: Verdict
     measured_by: str  # version of hpn

@@ -16,7 +16,7 @@ from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import flows_of
 from hpn.scenarios.run import session
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.lab.service import registry
@@ -28,7 +28,7 @@ _FILE = "calibration.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CalibrationLoad:
     """One load of the calibration.
 
     ``clean``: the run was fit to be judged. Rates are in packets per second over all flows.
@@ -51,7 +51,7 @@ class Calibration:
     send_gap_ms: float
 
 
-def calibrate() -> Iterator[Step]:
+def calibrate() -> Iterator[CalibrationLoad]:
     """Try the loads in order and stop after the first that is not clean; about 5 s each."""
     drill = catalogue.load("healthy-baseline")
     for load in LOADS:
@@ -61,7 +61,7 @@ def calibrate() -> Iterator[Step]:
             return
 
 
-def result(steps: list[Step]) -> Calibration:
+def result(steps: list[CalibrationLoad]) -> Calibration:
     """Return the calibration that the steps amount to."""
     clean = [step for step in steps if step.clean]
     if not clean:
@@ -111,13 +111,13 @@ def _at_load(drill: Drill, load: float) -> Drill:
     return replace(drill, workload=replace(drill.workload, load=load), timeline=timeline)
 
 
-def _try(drill: Drill) -> Step:
+def _try(drill: Drill) -> CalibrationLoad:
     with tempfile.TemporaryDirectory() as out:
         folder = session.run(Order(drill, Path(out) / "run", ("doctor", "--calibrate")), lambda _news: None)
         metrics, verdict = folder.metrics(), folder.verdict()
     lost = sum(flow.lost for flow in metrics.flows)
     reason = "; ".join(verdict.reasons) or (f"{lost} packets lost" if lost else "")
-    return Step(
+    return CalibrationLoad(
         load=drill.workload.load,
         packets_per_s=packets_per_s(drill),
         clean=verdict.outcome is Outcome.PASS and not lost,

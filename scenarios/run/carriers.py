@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from hpn.failover.analysis.cpu_waits import NO_WAITS, Waits, waits_of
 from hpn.failover.analysis.hostload import Sample
-from hpn.failover.analysis.waits import NO_WAITS, Waits, waits_of
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.vm.engines import has_virtual_time
 

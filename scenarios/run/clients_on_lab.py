@@ -25,7 +25,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.lab.wire import NETNS_DIR
 from hpn.traffic.client.client import Client, Site
 from hpn.traffic.client.ledger import Ledger
-from hpn.traffic.client.lines import GaveUp, Misread, Output, Ready, Said, Step
+from hpn.traffic.client.lines import ClientStep, GaveUp, Misread, Output, Ready, Said
 from hpn.traffic.client.log import FOLDER, name_of
 from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts
 from hpn.traffic.client.ranks import ranks_of
@@ -212,7 +212,7 @@ class LabClients:
 
     def _heard(self, at: int, running: RunningClient, said: Said, at_ns: int) -> None:
         match said:
-            case Step():
+            case ClientStep():
                 why = self._ledger.take(running.process.ranks, said, at_ns)
                 if why:
                     self._misread_line(at, running, f"step {said.number}", why, at_ns)

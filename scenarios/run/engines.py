@@ -18,13 +18,13 @@ from hpn.results.run.progress import Progress
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill, PutOn
 from hpn.scenarios.run import guest_need, refusals, remaining, session
-from hpn.scenarios.run.job import Job, answered, in_guest, last_words
-from hpn.scenarios.run.order import Batch, Order
+from hpn.scenarios.run.attempts import tried
 from hpn.scenarios.run.origin import Origin, origin
-from hpn.scenarios.run.tries import tried
+from hpn.scenarios.run.remote_task import RemoteTask, answered, in_guest, last_words
+from hpn.scenarios.run.run_order import Batch, Order
 from hpn.scenarios.run.walltime import dated
 from hpn.testbed.errors import MachineError, NoisyError
-from hpn.testbed.kernel.process.survivor import cleared_up
+from hpn.testbed.kernel.process.cleanup_process import cleared_up
 from hpn.testbed.vm.engines import ENGINES, EngineSpec
 from hpn.testbed.vm.guest import unattended
 
@@ -174,7 +174,7 @@ def _in_guest(
         origin=order.origin,
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS * guest_need.times_as_long(order.drill)
-    job = Job("run", spec.name, body.as_json())
+    job = RemoteTask("run", spec.name, body.as_json())
     more_mb = guest_need.more_mb(order.drill)
     result = answered(
         spec, in_guest(job, spec, folder, timeout_s, on_line, seed=order.phase, more_mb=more_mb, look=look)

@@ -22,30 +22,30 @@ EVERY_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EstimateRequest:
     """Requested run: its effort and its engine."""
 
     effort: Effort
     spec: EngineSpec
 
 
-def asked_of(runs: Mapping[str, tuple[Drill, EngineSpec]]) -> dict[str, Asked]:
+def asked_of(runs: Mapping[str, tuple[Drill, EngineSpec]]) -> dict[str, EstimateRequest]:
     """Return the runs by name, without those that cannot be estimated; a drill that runs many times is counted once."""
     drills = {id(drill): drill for drill, _ in runs.values()}
     efforts = {key: counted(drill) for key, drill in drills.items()}
     found = ((name, efforts[id(drill)], spec) for name, (drill, spec) in runs.items())
-    return {name: Asked(effort, spec) for name, effort, spec in found if effort is not None}
+    return {name: EstimateRequest(effort, spec) for name, effort, spec in found if effort is not None}
 
 
 def virtual_time_line(drill: Drill) -> str:
     """Return the estimate for one run of a drill in virtual time, as a note on its file; '' if not worth showing."""
     spec = next((each for each in ENGINES.values() if each.virtual_time), None)
     effort = counted(drill)
-    line = "" if spec is None or effort is None else told([Asked(effort, spec)], wall_cost.load())
+    line = "" if spec is None or effort is None else told([EstimateRequest(effort, spec)], wall_cost.load())
     return f"in virtual time it {line}" if line else ""
 
 
-def seconds_of(asked: Mapping[str, Asked], costs: Sequence[Cost]) -> dict[str, float]:
+def seconds_of(asked: Mapping[str, EstimateRequest], costs: Sequence[Cost]) -> dict[str, float]:
     """Return the wall time of each run in seconds, if it runs alone."""
     return {name: wall_cost.expected(each.effort, each.spec, costs).stages.total_s for name, each in asked.items()}
 
@@ -56,7 +56,7 @@ def at_once(spec: EngineSpec, jobs: int, cores: int | None = None) -> int:
     return max(1, min(jobs, cores // (spec.cores or cores)))
 
 
-def told(asked: Sequence[Asked], costs: Sequence[Cost], jobs: int = 1, cores: int | None = None) -> str:
+def told(asked: Sequence[EstimateRequest], costs: Sequence[Cost], jobs: int = 1, cores: int | None = None) -> str:
     """Return the estimate for runs, at most ``jobs`` at once as cores allow; '' if not worth showing."""
     found = [wall_cost.expected(each.effort, each.spec, costs) for each in asked]
     alone_s = [each.stages.total_s for each in found]
@@ -73,7 +73,7 @@ def basis_of(found: Iterable[Expected]) -> str:
     return "measured on this machine" if all(each.measured for each in found) else "first guess, not measured here yet"
 
 
-def _counts(asked: Sequence[Asked]) -> str:
+def _counts(asked: Sequence[EstimateRequest]) -> str:
     """Return packets and nodes as text.
 
     Packets are left out for a guest in real time, which sends fewer than its drill's file says.

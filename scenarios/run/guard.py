@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from hpn.scenarios.run import space
+from hpn.scenarios.run import disk_space
 from hpn.testbed.errors import MachineError, NoisyError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.kernel.process.processes import is_stopped
@@ -67,7 +67,7 @@ class Guard:
         """Check for silent failures: a missing folder, a full disk, a process stopped in two consecutive checks."""
         try:
             self._check()
-            space.watch(self._folder)
+            disk_space.watch(self._folder)
         except MachineError as error:
             self._engine.give_up(error)
         if self._processes:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from hpn.failover.analysis.job import DeathFact, JobFacts, SpanFact
 from hpn.failover.analysis.paths import Looked
-from hpn.failover.analysis.placement import Placement, Way, spreads
-from hpn.scenarios.drill.spares import Roster
+from hpn.failover.analysis.placement import DataPath, Placement, spreads
+from hpn.scenarios.drill.spares import ActiveFlows
+from hpn.scenarios.run.path_updates import Rechooser
 from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
-from hpn.scenarios.run.rechoosing import Rechooser
 from hpn.scenarios.run.spraying import Sprayer, SprayPlan
 from hpn.scenarios.run.standby_on_lab import Standby
 from hpn.testbed.errors import MachineError
@@ -119,7 +119,7 @@ class LabJob(LabQueuePairs):
         begun = [flow for flow in layout.flows if flow != before[flow.id]]
         self._disconnect([before[flow.id] for flow in begun])
         self.flows = layout.flows
-        self._roster = Roster(self.flows)
+        self._roster = ActiveFlows(self.flows)
         self._sports.update((flow.id, flow.sport) for flow in begun)
         self._homes.update((flow.id, flow.sport) for flow in begun)
         self._ack_sports.update((flow.id, flow.ack_sport) for flow in begun)
@@ -174,7 +174,7 @@ class LabJob(LabQueuePairs):
             sports = (self._sports[flow.id],) if self._sprayer is None else self._sprayer.source_ports(flow.id)
             for sport in sports:
                 path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, sport))
-                ways.append(Way(flow.id, flow.name, path.links, path.dropped))
+                ways.append(DataPath(flow.id, flow.name, path.links, path.dropped))
                 self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
                 await asyncio.sleep(0)  # let the control plane run
         self._looked_after, self._ways = edges, _links_of(ways)
@@ -263,7 +263,7 @@ def _by_nic(flows: Sequence[FlowSpec]) -> Collection[list[FlowSpec]]:
     return found.values()
 
 
-def _links_of(ways: Iterable[Way]) -> Mapping[int, Collection[str]]:
+def _links_of(ways: Iterable[DataPath]) -> Mapping[int, Collection[str]]:
     """Return the links that each flow crosses, over all its source ports."""
     found: dict[int, set[str]] = {}
     for way in ways:

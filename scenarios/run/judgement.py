@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from hpn.failover.analysis.causes import causes
+from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.hostload import is_starved
 from hpn.failover.analysis.job import JobFacts, JobMetrics, SpanTime
 from hpn.failover.analysis.metrics.analyse import analyse_traces
@@ -19,22 +21,20 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.moved_back import Connections, strays
 from hpn.failover.analysis.ports import PortMetrics, port_metrics
 from hpn.failover.analysis.series import bins_of
-from hpn.failover.analysis.told import cost
-from hpn.failover.analysis.why import causes
 from hpn.results.judge.verdict import Verdict
 from hpn.results.run.figures import Timelines
 from hpn.results.run.series import RunSeries
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
-from hpn.scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
 
 
-def traces_of(measured: Measured) -> Traces:
+def traces_of(measured: Measurement) -> Traces:
     """Return the fate of every packet of the run's streams."""
     return build_traces(measured.facts.streams, measured.sent, measured.received, measured.facts.settings)
 
 
-def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[DrillMetrics, Verdict]:
+def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple[DrillMetrics, Verdict]:
     """Return metrics and verdict of a measurement, new or stored: equal input gives equal bytes.
 
     ``traces``: the result of ``traces_of``, if the caller has it.
@@ -70,7 +70,7 @@ def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[Dr
     return metrics, replace(verdict, cost=doubt + cost(metrics, facts.faults), causes=causes(metrics))
 
 
-def series_of(measured: Measured, traces: Traces) -> RunSeries:
+def series_of(measured: Measurement, traces: Traces) -> RunSeries:
     """Return the time series of the run's flows and ports."""
     facts, records = measured.facts, measured.job
     bins = bins_of(facts.start_ns, facts.end_ns)
@@ -82,7 +82,7 @@ def series_of(measured: Measured, traces: Traces) -> RunSeries:
     )
 
 
-def timelines_of(measured: Measured) -> Timelines:
+def timelines_of(measured: Measurement) -> Timelines:
     """Return the timelines of a job's ranks and of the client alongside it; None for one that did not run."""
     facts = measured.facts
     return Timelines(_timeline(facts.job, measured.job), _timeline(facts.beside, measured.beside))
@@ -92,7 +92,7 @@ def _timeline(job: JobFacts | None, records: JobRecords | None) -> Iterator[Span
     return None if job is None or records is None else timeline(job, records.spans)
 
 
-def moved_wrongly(measured: Measured, metrics: DrillMetrics) -> tuple[str, ...]:
+def moved_wrongly(measured: Measurement, metrics: DrillMetrics) -> tuple[str, ...]:
     """Return the moves that path control made without a reason or did not revert while traffic ran."""
     facts = measured.facts
     dead = {flow.flow for flow in metrics.flows if flow.stopped_at_ns is not None}
@@ -113,7 +113,7 @@ def _job(facts: Facts, job: JobFacts | None, records: JobRecords | None) -> JobM
     return job_metrics(job, records.spans, records.messages, facts.edges, times, facts.settings)
 
 
-def _ports(measured: Measured) -> PortMetrics | None:
+def _ports(measured: Measurement) -> PortMetrics | None:
     """Return loads and queues of ports; their balance covers the record before the first fault."""
     if measured.ports is None:
         return None

@@ -20,9 +20,9 @@ from hpn.failover.analysis.offered import NO_PATH, Offered
 from hpn.failover.analysis.paths import PathAt, Paths, Step, answering
 from hpn.failover.faults import Fault
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.model.course import Stage, stages
+from hpn.scenarios.model.fault_stages import FaultStage, stages
 from hpn.scenarios.model.offered import Going, offered_load
-from hpn.scenarios.run.observed import Observed
+from hpn.scenarios.run.observation import Observation
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
@@ -54,7 +54,7 @@ class _Between:
     begin_ns: int
     end_ns: int
     after: str
-    stage: Stage
+    stage: FaultStage
 
     @property
     def repairs(self) -> bool:
@@ -62,7 +62,7 @@ class _Between:
         return self.stage.moment is not None and self.stage.moment.kind is EdgeKind.REPAIR
 
 
-def offered_in(drill: Drill, observed: Observed, events: Sequence[Event]) -> Offered | None:
+def offered_in(drill: Drill, observed: Observation, events: Sequence[Event]) -> Offered | None:
     """Return the offered load of a run's streams; None for a job or a run without streams."""
     begin = observed.paths
     if begin is None or drill.job is not None or not observed.flows:
@@ -71,7 +71,7 @@ def offered_in(drill: Drill, observed: Observed, events: Sequence[Event]) -> Off
 
 
 class _Run:
-    def __init__(self, drill: Drill, observed: Observed, events: Sequence[Event]) -> None:
+    def __init__(self, drill: Drill, observed: Observation, events: Sequence[Event]) -> None:
         fabric = build(drill.topology)
         self._fabric, self._observed, self._known = fabric, observed, drill.workload.path_control
         self._links, self._flows = Links.of(fabric), observed.flows

@@ -11,8 +11,8 @@ import platform
 from hpn.results.run.manifest import Manifest
 from hpn.scenarios.drill.job import told
 from hpn.scenarios.run.client_site import told_of
-from hpn.scenarios.run.order import Order
 from hpn.scenarios.run.phase import phase_of
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed import versions
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.daemons import DAEMONS

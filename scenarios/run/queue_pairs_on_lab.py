@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from hpn.failover.analysis.paths import Looked, PathsAtBegin
-from hpn.scenarios.drill.spares import Roster
+from hpn.scenarios.drill.spares import ActiveFlows
 from hpn.scenarios.run.lab_router import LabRouter, RememberingRouter
 from hpn.testbed.events import now_ns
 from hpn.testbed.kernel.ns import NetNs
@@ -54,7 +54,7 @@ class LabQueuePairs(ABC):
         self._looked_after = 0  # number of edges
         self._ways: Mapping[int, Collection[str]] = links
         self._lab = lab
-        self._roster = Roster(self.flows)
+        self._roster = ActiveFlows(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}
         self._known = True  # True if path control knows the flows
         self._recent: deque[Progress] = deque(maxlen=6)

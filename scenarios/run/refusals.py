@@ -13,7 +13,7 @@ from functools import partial
 from hpn.failover.inject import needs
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import client_site, guest_need
-from hpn.scenarios.run.job import MEMORY_MB
+from hpn.scenarios.run.remote_task import MEMORY_MB
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric

@@ -16,7 +16,7 @@ from hpn.results.run.progress import Progress
 from hpn.scenarios.run import wall_cost
 from hpn.scenarios.run.effort import Effort
 from hpn.scenarios.run.estimate import EVERY_S, WORTH_TELLING_S, counted, in_words
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.run.wall_cost import Expected, Stages
 from hpn.testbed.vm.engines import EngineSpec
 
@@ -25,7 +25,7 @@ _TRUSTED = 0.25
 _SAID = re.compile(r"(?: *(\d{1,7}\.\d) of \d{1,7}\.\d s  )?(.*)", re.DOTALL)
 
 
-class Stage(IntEnum):
+class RunStage(IntEnum):
     """Stage of a run."""
 
     UP = 0
@@ -33,7 +33,7 @@ class Stage(IntEnum):
     JUDGE = 2
 
 
-_BEGINS = {"healthy": Stage.TRAFFIC, "analysing": Stage.JUDGE}
+_BEGINS = {"healthy": RunStage.TRAFFIC, "analysing": RunStage.JUDGE}
 """Text that a run reports when a stage begins."""
 
 
@@ -80,14 +80,14 @@ class Remaining:
     @property
     def took(self) -> Stages | None:
         """Durations of the stages of a run that ends now; None when it did not complete all of them."""
-        if self._stage is not Stage.JUDGE:
+        if self._stage is not RunStage.JUDGE:
             return None
         up, traffic, judge = self._began
         return Stages(traffic - up, judge - traffic, self._clock() - judge)
 
     @property
-    def _stage(self) -> Stage:
-        return Stage(len(self._began) - 1)
+    def _stage(self) -> RunStage:
+        return RunStage(len(self._began) - 1)
 
     def _heard(self, text: str, elapsed_s: float) -> None:
         now = self._clock()
@@ -95,25 +95,25 @@ class Remaining:
             self._began.append(now)
             self._elapsed_at = now
         elapsed_s = min(elapsed_s, self._effort.drill_s)  # faults of a later phase come a little later
-        if self._stage is Stage.TRAFFIC and self._elapsed_s < elapsed_s:
+        if self._stage is RunStage.TRAFFIC and self._elapsed_s < elapsed_s:
             self._elapsed_s, self._elapsed_at = elapsed_s, now
 
     def _left(self, now: float) -> tuple[float, float]:
         """Return the remaining time of this stage, negative when overdue, and of the run."""
         begun, expected = self._began[-1], self._expected
         match self._stage:
-            case Stage.UP:
+            case RunStage.UP:
                 stage_s, later_s = expected.up_s - (now - begun), expected.traffic_s + expected.judge_s
-            case Stage.TRAFFIC:
+            case RunStage.TRAFFIC:
                 stage_s, later_s = self._traffic_left(now), expected.judge_s
-            case Stage.JUDGE:
+            case RunStage.JUDGE:
                 stage_s, later_s = expected.judge_s - (now - begun), 0.0
         return stage_s, max(stage_s, 0.0) + later_s
 
     def _traffic_left(self, now: float) -> float:
         """Return the remaining traffic time from the pace so far; the expected pace counts until a quarter is done."""
         done = self._elapsed_s / self._effort.drill_s if self._effort.drill_s else 1.0
-        seen_s = self._elapsed_at - self._began[Stage.TRAFFIC]
+        seen_s = self._elapsed_at - self._began[RunStage.TRAFFIC]
         trust = min(done / _TRUSTED, 1.0)
         whole_s = (trust * seen_s / done if done else 0.0) + (1 - trust) * self._expected.traffic_s
         return (1 - done) * whole_s - (now - self._elapsed_at)

@@ -1,6 +1,6 @@
 """Combined verdict of repeated drills after all runs: ``repeats.json`` of the out folder, summaries, verdicts.
 
-The rule is ``results.judge.repeats.together``, which imports numpy and is loaded after the measurements.
+The rule is ``results.judge.repeats.judging``, which imports numpy and is loaded after the measurements.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from rich.console import RenderableType
 from hpn.results.judge.repeats.statistic import LEAST_RUNS
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.run.order import Batch
+from hpn.scenarios.run.run_order import Batch
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.replacing import replace
 
 if TYPE_CHECKING:
-    from hpn.results.judge.repeats.together import Repeated
+    from hpn.results.judge.repeats.judging import Repeated
 
 FILE = "repeats.json"
 
@@ -28,7 +28,7 @@ def judge(batch: Batch, runs: Sequence[RunFolder]) -> tuple[Repeated, ...]:
     """Return each drill's verdict over the runs made so far and write them to the out folder; empty without repeats."""
     if batch.repeat == 1 or not runs:
         return ()
-    from hpn.results.judge.repeats.together import judge_repeats
+    from hpn.results.judge.repeats.judging import judge_repeats
 
     found = tuple(
         judge_repeats(
@@ -61,7 +61,7 @@ def check(drills: Iterable[Drill], repeat: int) -> None:
 def write(out: Path, found: Sequence[Repeated]) -> None:
     """Write OUT/repeats.json, unless there is nothing to write."""
     if found:
-        from hpn.results.judge.repeats.together import repeats_json
+        from hpn.results.judge.repeats.judging import repeats_json
 
         replace(out / FILE, repeats_json(found))
 

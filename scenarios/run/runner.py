@@ -23,13 +23,13 @@ from hpn.failover.sampling.ports import PortSampler
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.manifest import Manifest
 from hpn.results.run.progress import Progress
-from hpn.results.watch.news import stuck_line
-from hpn.scenarios.drill.blast import transit_flows
+from hpn.results.watch.event_lines import stuck_line
+from hpn.scenarios.drill.blast_radius import transit_flows
 from hpn.scenarios.drill.job import plan_of
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.spares import stand_ins
+from hpn.scenarios.drill.spares import replacement_flows
 from hpn.scenarios.drill.workload import flows_of
-from hpn.scenarios.run.beside import write_beside
+from hpn.scenarios.run.auxiliary_files import write_beside
 from hpn.scenarios.run.captures import CaptureProcess
 from hpn.scenarios.run.carriers import Carriers
 from hpn.scenarios.run.client_site import site_of
@@ -37,18 +37,18 @@ from hpn.scenarios.run.clients_on_lab import LabClients
 from hpn.scenarios.run.guard import Guard
 from hpn.scenarios.run.job_on_lab import LabJob
 from hpn.scenarios.run.manifest import manifest_of
-from hpn.scenarios.run.observed import Observed
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.observation import Observation
 from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
 from hpn.scenarios.run.rdma_counters import DeviceCounters
-from hpn.scenarios.run.restored import restored
+from hpn.scenarios.run.restored_state import restored
+from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.background import current_task, ended_by_failures, in_background
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.kernel.process.processes import own_pids, reap_strangers
-from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import state
 from hpn.testbed.vm.engines import has_virtual_time
@@ -127,7 +127,7 @@ class _Run:
         self._phase("analysing")
         self._judge(observed, told, replace(manifest, duration_s=took_ns / 1e9))
 
-    async def _measure(self, lab: Lab) -> Observed:
+    async def _measure(self, lab: Lab) -> Observation:
         """Run traffic and faults and return the observations; the lab is healed in any case."""
         before, unlike = state(lab), deviations(lab)
         traffic = self._traffic(lab)
@@ -185,7 +185,7 @@ class _Run:
         changed, host = await restored(lab, before), sampler.load(self._start_ns, end_ns)
         guard.last_look()
         job, of_client = _facts(traffic, report, client, devices, host)
-        return Observed(
+        return Observation(
             flows=traffic.flows,
             report=report,
             edges=tuple(injector.edges),
@@ -210,7 +210,7 @@ class _Run:
         if job is not None:
             return LabJob(lab, plan_of(job, lab.fabric), self._folder.path, job.source_ports)
         flows, how = flows_of(workload, lab.fabric) if self._drill.streams else (), workload.source_ports
-        later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
+        later = replacement_flows(lab.fabric, self._drill.timeline.faults, flows)
         known = workload.path_control
         looks = has_virtual_time(self._order.engine)
         traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how, known=known, looks=looks)
@@ -273,11 +273,11 @@ class _Run:
                 (self._folder.path / "bonding").mkdir(exist_ok=True)
                 (self._folder.path / "bonding" / f"{name}.txt").write_text(text)
 
-    def _judge(self, observed: Observed, events: tuple[Event, ...], manifest: Manifest) -> None:
+    def _judge(self, observed: Observation, events: tuple[Event, ...], manifest: Manifest) -> None:
         # numpy is imported here, after the measurement
         from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
-        from hpn.scenarios.run.kept import keep
-        from hpn.scenarios.run.measured import measured_of
+        from hpn.scenarios.run.measurement import measured_of
+        from hpn.scenarios.run.stored_records import keep
 
         self._check()
         measured = measured_of(self._drill, observed, events)

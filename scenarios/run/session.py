@@ -18,18 +18,18 @@ from types import FrameType
 
 from hpn.results.run.claim import Claim
 from hpn.results.run.folder import RunFolder, claimed_run, emptied
-from hpn.results.run.place import drop_raw, nearest
+from hpn.results.run.lifecycle import drop_raw, nearest
 from hpn.results.run.progress import Progress, decode, encode
 from hpn.scenarios.drill.workload import queue_pairs_of
-from hpn.scenarios.run import client_site, refusals, runner, space
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run import client_site, disk_space, refusals, runner
+from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.run.walltime import dated
 from hpn.testbed.errors import HpnError, InputError, MachineError, error_for
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.kernel.process import sandbox
+from hpn.testbed.kernel.process.cleanup_process import cleared_up
 from hpn.testbed.kernel.process.processes import is_stopped, not_ignored
-from hpn.testbed.kernel.process.survivor import cleared_up
 from hpn.testbed.lab.service import preflight
 from hpn.testbed.vm.engines import has_virtual_time, named
 
@@ -50,10 +50,10 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     drill, flows = order.drill, queue_pairs_of(order.drill, fabric)
     end_ns = drill.timeline.end_ns
     if drill.job is None:
-        wanted = space.record_bytes(flows, end_ns, drill.workload.tick_ns, order.keep_records)
+        wanted = disk_space.record_bytes(flows, end_ns, drill.workload.tick_ns, order.keep_records)
     else:
-        wanted = space.job_record_bytes(flows, end_ns, order.keep_records)
-    space.check(nearest(order.out.absolute()), wanted + client_site.disk_bytes(drill))
+        wanted = disk_space.job_record_bytes(flows, end_ns, order.keep_records)
+    disk_space.check(nearest(order.out.absolute()), wanted + client_site.disk_bytes(drill))
     if named(order.engine).start is not None:  # the process outside claimed, clears and dates the folder
         return _run(order, emptied(order.out.absolute()), lambda: None, on_progress)
     with (

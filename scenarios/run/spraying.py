@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hpn.scenarios.run.gathering import Gathering
-from hpn.scenarios.run.rechoosing import LivingRouter
+from hpn.scenarios.run.batching import Gathering
+from hpn.scenarios.run.path_updates import LivingRouter
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.model import Role

@@ -26,10 +26,10 @@ A tick costs about the same for few packets as for many, so fewer workers cost l
 class LabTraffic(LabQueuePairs):
     """Flows of one drill.
 
-    ``later``: replacement flows by start event (``scenarios.drill.spares.stand_ins``). Their sockets are opened with
-    all others; they send from ``take_over`` on. ``source_ports``: of ``flows.paths.CHOICES``. ``known``: False for
-    plain UDP, which path control does not know. ``looks``: True to query switches for paths while streams run. Use it
-    only where queries take no time, so that streams are not disturbed.
+    ``later``: replacement flows by start event (``spares.replacement_flows``). Their sockets are opened with all
+    others; they send from ``take_over`` on. ``source_ports``: of ``flows.paths.CHOICES``. ``known``: False for plain
+    UDP, which path control does not know. ``looks``: True to query switches for paths while streams run. Use it only
+    where queries take no time, so that streams are not disturbed.
     """
 
     engine: TrafficEngine

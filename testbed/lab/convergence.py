@@ -16,9 +16,9 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric, Port
-from hpn.testbed.lab.grips import Grips
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.lacp_why import why_idle
+from hpn.testbed.lab.parts import LabParts
 from hpn.testbed.lab.watch import Watcher
 from hpn.testbed.lag.steering import Steering
 
@@ -129,7 +129,7 @@ class Convergence:
     above: Checks
 
     @classmethod
-    def of(cls, grips: Grips, expected: Mapping[str, Mapping[str, int]]) -> Convergence:
+    def of(cls, grips: LabParts, expected: Mapping[str, Mapping[str, int]]) -> Convergence:
         """Return the conditions of a lab whose switches must have the ``expected`` routes."""
         heard = [*_links(grips), *_sessions(grips)]
         routes = dict(zip(expected, _all_routes(grips, expected), strict=True))
@@ -139,7 +139,7 @@ class Convergence:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ConvergencePart:
     """A subset of a lab's conditions that can be waited for (``Converging``)."""
 
     checks: Checks
@@ -213,7 +213,7 @@ def _reached(distance: dict[str, int], here: str, there: str) -> bool:
     return True
 
 
-def _links(lab: Grips) -> Iterator[_Check]:
+def _links(lab: LabParts) -> Iterator[_Check]:
     for nic in lab.nics.values():
         for index in range(len(nic.nic.links)):
             yield partial(_lacp, lab, nic, index)
@@ -222,7 +222,7 @@ def _links(lab: Grips) -> Iterator[_Check]:
             yield partial(_host_route, lab, nic, index)
 
 
-def _lacp(lab: Grips, nic: HostNic, index: int) -> Gap | None:
+def _lacp(lab: LabParts, nic: HostNic, index: int) -> Gap | None:
     link = nic.nic.links[index]
     if index not in nic.active:
         ports = nic.status()
@@ -233,7 +233,7 @@ def _lacp(lab: Grips, nic: HostNic, index: int) -> Gap | None:
     return None
 
 
-def _host_route(lab: Grips, nic: HostNic, index: int) -> Gap | None:
+def _host_route(lab: LabParts, nic: HostNic, index: int) -> Gap | None:
     """Check that the ToR has learned the NIC at a port that both ends use."""
     link, prefix = nic.nic.links[index], f"{nic.nic.ip}/32"
     tor = link.upper.node
@@ -244,13 +244,13 @@ def _host_route(lab: Grips, nic: HostNic, index: int) -> Gap | None:
     return Gap("route", link.name, f"{link.name}: the port distributes but {tor} has not learned {prefix}")
 
 
-def _sessions(lab: Grips) -> Iterator[_Check]:
+def _sessions(lab: LabParts) -> Iterator[_Check]:
     for link in lab.fabric.links:
         if link.is_routed:
             yield from (partial(_session, lab, end) for end in (link.lower, link.upper))
 
 
-def _session(lab: Grips, end: Port) -> Gap | None:
+def _session(lab: LabParts, end: Port) -> Gap | None:
     if end.name not in lab.bgp[end.node].established:
         return Gap("bgp", end.label, f"{end.label}: BGP session is not established")
     if lab.fabric.spec.bgp.bfd is not None and lab.bgp[end.node].bfd.get(end.name) != "Up":
@@ -258,7 +258,7 @@ def _session(lab: Grips, end: Port) -> Gap | None:
     return None
 
 
-def _all_routes(lab: Grips, expected: Mapping[str, Mapping[str, int]]) -> Iterator[_Check]:
+def _all_routes(lab: LabParts, expected: Mapping[str, Mapping[str, int]]) -> Iterator[_Check]:
     for switch, wanted in expected.items():
         yield _Routes(lab.watcher, switch, wanted)
 
@@ -286,7 +286,7 @@ class _Routes:
         return Gap("route", switch, text)
 
 
-def _presets(lab: Grips) -> Iterator[_Check]:
+def _presets(lab: LabParts) -> Iterator[_Check]:
     for core, by_table in expected_presets(lab.fabric).items():
         yield partial(_preset, lab.watcher, core, by_table)
 
@@ -298,7 +298,7 @@ def _preset(watcher: Watcher, core: str, by_table: Mapping[tuple[int, str], int]
     return Gap("route", core, f"{core}: {wrong} of {len(by_table)} routes by preset ports missing")
 
 
-def steering_checks(lab: Grips) -> Iterator[_Check]:
+def steering_checks(lab: LabParts) -> Iterator[_Check]:
     """Yield checks that no NIC's LAG steers, for those that can."""
     for nic in lab.nics.values():
         if nic.steering is not None:

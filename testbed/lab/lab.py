@@ -18,12 +18,12 @@ from hpn.testbed.kernel.packets.packet import finish_closing
 from hpn.testbed.kernel.process import priority
 from hpn.testbed.lab.breaking.breakage import Breakage
 from hpn.testbed.lab.breaking.impair import Impairments
-from hpn.testbed.lab.convergence import Convergence, Gap, Part, expected_routes, until_converged
-from hpn.testbed.lab.grips import Grips, Requests
-from hpn.testbed.lab.holding import Held, is_large
+from hpn.testbed.lab.convergence import Convergence, ConvergencePart, Gap, expected_routes, until_converged
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.kernel_parts import kernel_parts
+from hpn.testbed.lab.large_labs import FibState, is_large
 from hpn.testbed.lab.markers import MarkerKind, PhantomMarks
+from hpn.testbed.lab.parts import LabParts, Requests
 from hpn.testbed.lab.reactions import Reactions
 from hpn.testbed.lab.soft_roce import SoftRoce
 from hpn.testbed.lab.stack import Stacks
@@ -62,21 +62,21 @@ class Lab:
     route_listeners: list[Callable[[str], None]]
     _timeline: Timeline
     _convergence: Convergence
-    _held: Held
+    _held: FibState
     _closing: ExitStack
 
     @classmethod
     def start(cls, fabric: Fabric, sink: EventSink, *, in_order: bool = False) -> Lab:
         """Wire the fabric and start every daemon; ``sink`` receives every event from the first on.
 
-        ``in_order``: keep packets in order, for protocols that go back N (``testbed.lab.inorder``).
+        ``in_order``: keep packets in order, for protocols that go back N (``testbed.lab.packet_order``).
 
         MachineError, with a remedy, when the machine refuses; everything started so far is closed.
         """
         nft_slot()  # while low descriptors are free
         kind, marking = kernel_parts(fabric.spec)
         routes = expected_routes(fabric)
-        held = Held(held=is_large(routes))
+        held = FibState(held=is_large(routes))
         wiring = wire(fabric, kind, marking, in_order=in_order)
         timeline, spaces = Timeline(sink), wiring.namespaces
         if held.held:
@@ -87,7 +87,7 @@ class Lab:
         bgp: dict[str, BgpDaemon] = {}
         reactions = Reactions(fabric, timeline, nics, tors)
         watcher = Watcher(fabric, spaces, timeline.emit, reactions.listeners)
-        grips = Grips(fabric, spaces, Requests(spaces), nics, tors, bgp, watcher, lacp, timeline.emit)
+        grips = LabParts(fabric, spaces, Requests(spaces), nics, tors, bgp, watcher, lacp, timeline.emit)
         breakage = Breakage(grips)
         stacks = Stacks(grips, breakage)
         with _closing(grips, stacks) as closing:
@@ -142,9 +142,9 @@ class Lab:
         """
         if self._held.held:
             tors = [self.bgp[name] for name in self.tors]
-            await until_converged(Part(self._convergence.heard, self.wait_for), timeout_s)
+            await until_converged(ConvergencePart(self._convergence.heard, self.wait_for), timeout_s)
             await self._held.hear(tors)
-            await until_converged(Part(self._convergence.above, self.wait_for), timeout_s)
+            await until_converged(ConvergencePart(self._convergence.above, self.wait_for), timeout_s)
             await self._held.deliver(tors)
         await until_converged(self, timeout_s)
 
@@ -199,12 +199,12 @@ class Lab:
 def _lacp(spaces: list[NetNs], emit: EventSink, *, apart: bool) -> Speakers:
     if not apart:
         return HERE
-    from hpn.testbed.lag.apart.speakers import Apart  # only large labs need it
+    from hpn.testbed.lag.lacp_process.speakers import RemoteLacp  # only large labs need it
 
-    return Apart(spaces, emit)
+    return RemoteLacp(spaces, emit)
 
 
-def _start_nics(grips: Grips, kind: LagKind, reactions: Reactions, nics: dict[str, HostNic]) -> None:
+def _start_nics(grips: LabParts, kind: LagKind, reactions: Reactions, nics: dict[str, HostNic]) -> None:
     for host in grips.fabric.hosts:
         space = grips.spaces[host.name]
         nft = Nft(space)
@@ -215,14 +215,14 @@ def _start_nics(grips: Grips, kind: LagKind, reactions: Reactions, nics: dict[st
             made.start()
 
 
-def _start_tors(grips: Grips, tors: dict[str, Tor]) -> None:
+def _start_tors(grips: LabParts, tors: dict[str, Tor]) -> None:
     for node in grips.fabric.switches:
         if node.role is Role.TOR:
             made = tors[node.name] = Tor(grips.fabric, node, grips.spaces[node.name], grips.emit, grips.lacp)
             made.start()
 
 
-def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon], *, large: bool) -> None:
+def _start_daemons(grips: LabParts, reactions: Reactions, bgp: dict[str, BgpDaemon], *, large: bool) -> None:
     kind = DAEMONS[grips.fabric.spec.bgp.daemon]
     kind.folder.mkdir(parents=True, exist_ok=True)
     for node in grips.fabric.switches:
@@ -231,7 +231,7 @@ def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon]
         made.start(holding=large and node.role is Role.TOR)
 
 
-def _closing(grips: Grips, stacks: Stacks) -> ExitStack:
+def _closing(grips: LabParts, stacks: Stacks) -> ExitStack:
     """Return the stack of callbacks that release all parts; it runs in reverse order."""
     closing = ExitStack()
     closing.callback(finish_closing)

@@ -26,7 +26,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.packet import PacketSocket
 from hpn.testbed.kernel.rtnetlink.htb import CS6
 from hpn.testbed.lab.breaking.breakage import Breakage
-from hpn.testbed.lab.grips import Grips
+from hpn.testbed.lab.parts import LabParts
 from hpn.testbed.lab.stack_member import Decision, Member, timers
 
 _IPV4, _UDP, _TTL = 0x0800, 17, 64
@@ -38,7 +38,7 @@ _NOBODY = "192.0.2.1"
 class Stacks:
     """Stacks of a lab, and the software version of each ToR in them; none in a fabric without stacks."""
 
-    def __init__(self, grips: Grips, breakage: Breakage) -> None:
+    def __init__(self, grips: LabParts, breakage: Breakage) -> None:
         self._lab = grips
         self._breakage = breakage
         self._clock = timers(grips.fabric.spec.stack)

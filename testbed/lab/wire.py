@@ -26,8 +26,8 @@ from hpn.testbed.kernel.process.sandbox import bind_mount
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.htb import Second, add_fifo, port_queues
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
-from hpn.testbed.lab.inorder import one_cpu_a_flow
 from hpn.testbed.lab.markers import MarkerKind
+from hpn.testbed.lab.packet_order import one_cpu_a_flow
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
 

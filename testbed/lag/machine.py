@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from hpn.testbed.lag.config import LacpConfig, PortConfig
 from hpn.testbed.lag.lacpdu import Lacpdu, PortInfo
 from hpn.testbed.lag.port import LacpPort
-from hpn.testbed.lag.rest import Rested
+from hpn.testbed.lag.port_at_rest import RestHistory
 from hpn.testbed.lag.states import LagId, Mux, Rx, Selected
 
 
@@ -141,7 +141,7 @@ class LacpSystem:
                 return {}
         return found
 
-    def resume(self, port: str, rested: Rested) -> None:
+    def resume(self, port: str, rested: RestHistory) -> None:
         """Resume a port that was at rest."""
         self._ports[port].resume(rested)
 

@@ -26,7 +26,7 @@ from hpn.testbed.lag.config import (
     PortConfig,
 )
 from hpn.testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
-from hpn.testbed.lag.rest import Rested
+from hpn.testbed.lag.port_at_rest import RestHistory
 from hpn.testbed.lag.states import LagId, Mux, Periodic, Rx, Selected
 
 Report = Callable[[str, Mapping[str, str | int]], None]
@@ -226,7 +226,7 @@ class LacpPort:
         said_all = last.partner is self.partner and last.actor.state == settled[1] == self._state
         return (last, settled[0], until, due) if said_all and (due - self._beat_ns) % FAST_PERIODIC_NS == 0 else None
 
-    def resume(self, rested: Rested) -> None:
+    def resume(self, rested: RestHistory) -> None:
         """Resume after a rest in which the wire handled its timers."""
         self._current_while, self._periodic_timer = rested.until_ns, rested.due_ns
         if rested.said_ns is not None:

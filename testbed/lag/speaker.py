@@ -20,7 +20,7 @@ from hpn.testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, Lacpdu, decode, encode
 from hpn.testbed.lag.machine import Action, LacpSystem, PortStatus, Transmit
 from hpn.testbed.lag.marker import answer
-from hpn.testbed.lag.rest import Resting, RestingWire
+from hpn.testbed.lag.port_at_rest import Resting, RestingWire
 
 ActiveSink = Callable[[tuple[str, ...]], None]
 _NOTHING: tuple[bytes, Lacpdu | None] = (b"", None)

@@ -1,4 +1,4 @@
-"""Interface of a lab's LACP: speakers in this process, or in a separate one (``testbed.lag.apart``)."""
+"""Interface of a lab's LACP: speakers in this process, or in a separate one (``testbed.lag.lacp_process``)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Speakers(Protocol):
         """End the separate process, if any."""
 
 
-class Here:
+class LocalLacp:
     """LACP in this process: a speaker's calls take effect before they return."""
 
     trouble: str | None = None
@@ -75,4 +75,4 @@ class Here:
         """Do nothing: there is no child process."""
 
 
-HERE = Here()
+HERE = LocalLacp()

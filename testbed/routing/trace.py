@@ -44,7 +44,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceHop:
     """A node the packet visits. ``in_port`` is '' at the source, ``out_port`` and ``link`` are '' where it ends."""
 
     node: str
@@ -57,7 +57,7 @@ class Step:
 class Path:
     """Path of a packet. ``dropped`` is None when it arrives, otherwise the reason; the last step is the place."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[TraceHop, ...]
     dropped: str | None
 
     @property
@@ -79,7 +79,7 @@ def trace(
     """
     source, target = fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)
     if port is None:
-        return Path((Step(source.host, "", "", ""),), "no active port in the source NIC's LAG")
+        return Path((TraceHop(source.host, "", "", ""),), "no active port in the source NIC's LAG")
     if not 0 <= port < len(source.links):
         raise InputError(f"{source.name} has ports 0 to {len(source.links) - 1}, not {port}")
     return _walk(fabric, flow, source, target, source.links[port], lookup, link_up)
@@ -95,10 +95,10 @@ def _walk(
     link_up: Callable[[str], bool],
 ) -> Path:
     node, in_port = source.host, ""
-    steps: list[Step] = []
+    steps: list[TraceHop] = []
     visited: set[str] = set()
     while True:
-        steps.append(Step(node, in_port, link.end_at(node).name, link.name))
+        steps.append(TraceHop(node, in_port, link.end_at(node).name, link.name))
         visited.add(node)
         if not link_up(link.name):
             return Path(tuple(steps), f"link {link.name} is down")
@@ -107,23 +107,23 @@ def _walk(
         if link.kind is LinkKind.ACCESS and far is link.lower:
             return _arrive(fabric, target, link, tuple(steps))
         if node in visited:
-            return Path((*steps, Step(node, in_port, "", "")), f"loop: back at {node}")
+            return Path((*steps, TraceHop(node, in_port, "", "")), f"loop: back at {node}")
         try:
             hop = lookup(node).route_get(
                 target.ip, src=source.ip, iif=far.ifindex, sport=flow.sport, dport=flow.dport, proto=_UDP
             )
         except NetlinkError as error:
             reason = _WHY.get(error.errno or 0, error.strerror or str(error))
-            return Path((*steps, Step(node, in_port, "", "")), reason)
+            return Path((*steps, TraceHop(node, in_port, "", "")), reason)
         onward = _link_by_ifindex(fabric, node, hop.oif)
         if onward is None:
-            return Path((*steps, Step(node, in_port, "", "")), f"route leaves the fabric by interface {hop.oif}")
+            return Path((*steps, TraceHop(node, in_port, "", "")), f"route leaves the fabric by interface {hop.oif}")
         link = onward
 
 
-def _arrive(fabric: Fabric, target: Nic, link: Link, steps: tuple[Step, ...]) -> Path:
+def _arrive(fabric: Fabric, target: Nic, link: Link, steps: tuple[TraceHop, ...]) -> Path:
     nic = fabric.nic_of_link(link.name)
-    end = Step(link.lower.node, link.lower.name, "", "")
+    end = TraceHop(link.lower.node, link.lower.name, "", "")
     return Path(
         (*steps, end), None if nic.name == target.name else f"delivered to {nic.name}, which does not own {target.ip}"
     )

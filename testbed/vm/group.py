@@ -18,7 +18,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hpn.testbed.kernel.process import survivor
+from hpn.testbed.kernel.process import cleanup_process
 from hpn.testbed.kernel.process.processes import piped
 
 _PROGRAM = """
@@ -52,7 +52,7 @@ class ProcessGroup:
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            pass_fds=(*pass_fds, *survivor.held()),
+            pass_fds=(*pass_fds, *cleanup_process.held()),
             cwd=cwd,
             env=dict(environment),
             start_new_session=True,

@@ -40,14 +40,14 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuildStep:
     """Progress of the build: the stage, and the share of it (0 to 1) that is done."""
 
     stage: str
     done: float
 
 
-OnStep = Callable[[Step], None]
+OnStep = Callable[[BuildStep], None]
 
 
 def build(
@@ -75,13 +75,13 @@ def build(
     with _claimed(work):
         _check_room(work)
         tree = _unpacked(chosen, work, on_step)
-        on_step(Step("configure", 0.0))
+        on_step(BuildStep("configure", 0.0))
         _configure(tree, work)
         _compile(tree, work, on_step)
         release = uml_kernel.describe(tree / "linux").release
         made = Built(key, release, chosen.identity, kernel_recipe.checksum(), compiler, time.monotonic() - begun)
         kernel_cache.store(made, tree / "linux", tree / ".config")
-        on_step(Step("clean up", 0.0))
+        on_step(BuildStep("clean up", 0.0))
         shutil.rmtree(work)
     return made
 
@@ -143,7 +143,7 @@ def _unpacked(source: Source, work: Path, on_step: OnStep) -> Path:
     tree = work / "tree"
     if tree.is_dir():
         return tree
-    on_step(Step("fetch", 0.0))
+    on_step(BuildStep("fetch", 0.0))
     tar = kernel_source.fetch(source, work)
     unfinished = work / "tree.part"
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -178,7 +178,7 @@ def _unpack(tar: Path, into: Path, on_step: OnStep) -> None:
             while chunk := file.read(_CHUNK):
                 into_tar.write(chunk)
                 fed += len(chunk)
-                on_step(Step("unpack", fed / size))
+                on_step(BuildStep("unpack", fed / size))
         into_tar.close()
     except BrokenPipeError:
         pass  # tar failed; see its exit code
@@ -213,10 +213,10 @@ def _compile(tree: Path, work: Path, on_step: OnStep) -> None:
     def count(_line: str) -> None:
         nonlocal lines
         lines += 1
-        on_step(Step("compile", min(lines / _COMPILE_LINES, 0.99)))
+        on_step(BuildStep("compile", min(lines / _COMPILE_LINES, 0.99)))
 
     _make(tree, work, [f"-j{os.cpu_count() or 1}", "linux"], count)
-    on_step(Step("compile", 1.0))
+    on_step(BuildStep("compile", 1.0))
 
 
 def _make(tree: Path, work: Path, arguments: Sequence[str], on_line: Callable[[str], None]) -> None:

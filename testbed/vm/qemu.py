@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.process.cleanup_process import held, scratch_folder
 from hpn.testbed.kernel.process.processes import piped
 from hpn.testbed.kernel.process.sandbox import die_with_parent
-from hpn.testbed.kernel.process.survivor import held, scratch_folder
 from hpn.testbed.vm import kvm, qemu_initrd
 from hpn.testbed.vm.console import Console, Lines, how_it_ended
 from hpn.testbed.vm.guest import GuestJob, GuestResult, Writable

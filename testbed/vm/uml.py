@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel.process.survivor import scratch_folder
+from hpn.testbed.kernel.process.cleanup_process import scratch_folder
 from hpn.testbed.vm import repeatable, uml_kernel
 from hpn.testbed.vm.cpu import own_cpu
 from hpn.testbed.vm.group import ProcessGroup

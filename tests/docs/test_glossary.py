@@ -1,8 +1,8 @@
-"""docs/glossary.md has the terms of results/text/terms.py, word for word, and no others."""
+"""docs/glossary.md has the terms of results/text/glossary.py, word for word, and no others."""
 
 from __future__ import annotations
 
-from hpn.results.text.terms import TERMS
+from hpn.results.text.glossary import TERMS
 from tests.docs.pages import ROOT
 
 

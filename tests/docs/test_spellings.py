@@ -22,7 +22,7 @@ OLD = {
 }
 """A command line of each old spelling, and how it is found in a text."""
 
-TOLD = {"CHANGELOG.md", "docs/engines.md", "hpn/commands/where.py"}
+TOLD = {"CHANGELOG.md", "docs/engines.md", "hpn/commands/engine_option.py"}
 """Where an old spelling is told as one, or stands in the history."""
 
 _FILES = (*PAGES, *(ROOT / "examples").rglob("*"), *own_files("*.py"))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from hpn.failover.analysis.causes import causes
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.settings import QUICK
-from hpn.failover.analysis.why import causes
 from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import HIT, MS, Dead, S, edge, flow, record
 

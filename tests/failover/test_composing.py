@@ -98,7 +98,7 @@ HANG = Done(TorControlHang(TOR), says("daemons", "hung"))
 DEAF = Done(TorDataplaneDeath(TOR), says("forwarding", "dead"))
 
 PAIRS = {
-    "two impairments at two levers": (LANES, LOSS),
+    "two impairments at two actions": (LANES, LOSS),
     "two impairments at one lever": (Done(BitCorruption(LINK, 0.1), drops(LINK, "set")), LOSS),
     "an impairment and one direction": (LANES, Done(OneWayLoss(LINK, Direction.UP), drops(LINK, "drop"))),
     "a lossy link that is cut": (LOSS, CUT),

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.failover.analysis.causes import causes
+from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind
-from hpn.failover.analysis.offered import Crossing, Lost, Offered, OfferedLink, Span, overloads
+from hpn.failover.analysis.offered import Crossing, Offered, OfferedLink, StablePeriod, UndeliveredFlow, overloads
 from hpn.failover.analysis.settings import QUICK
-from hpn.failover.analysis.told import cost
-from hpn.failover.analysis.why import causes
 from hpn.results.judge.verdict import Check, Outcome
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
@@ -35,9 +35,9 @@ def offered(since_ms: int = 3, share: float = 1.33, end_ns: int = REPAIR, unknow
     crossing = (Crossing(0, FAULT + since_ms * MS, FAULT + since_ms * MS),)
     return Offered(
         (
-            Span(S, FAULT, "", (), 0),
-            Span(FAULT, end_ns, "cut failure 0", crossing, unknown),
-            Span(end_ns, END, "cut repair 0", (), 0),
+            StablePeriod(S, FAULT, "", (), 0),
+            StablePeriod(FAULT, end_ns, "cut failure 0", crossing, unknown),
+            StablePeriod(end_ns, END, "cut repair 0", (), 0),
         ),
         (uplinks(0.6, share, 0.6),),
     )
@@ -197,7 +197,7 @@ def test_congestion_before_any_fault_is_told_once_and_first() -> None:
 
 def test_a_queue_pair_that_died_without_acknowledgements_is_told_so() -> None:
     load, dead = offered(), "another port's path works, and path control is off (no route)"
-    spans = tuple(replace(span, crossing=(), unanswered=(Lost(0, dead),)) for span in load.spans)
+    spans = tuple(replace(span, crossing=(), unanswered=(UndeliveredFlow(0, dead),)) for span in load.spans)
     records = record(flow(), 3 * S, start_ns=S) + record(flow(), 500 * MS, start_ns=FAULT, first_seq=3000)
     edges = [edge(FAULT, REPAIR, fault="cut"), edge(REPAIR, END, EdgeKind.REPAIR, fault="cut")]
     death = Event(FAULT + 500 * MS, EventKind.QP, "p0.s0.h0", flow().name, "error")
@@ -233,10 +233,10 @@ def test_links_of_one_node_are_told_together() -> None:
         uplinks(1.01, sender="p0.s1.t0.1"),
         uplinks(0.99, number=3),
     )
-    load = Offered((Span(0, S, "", (), 0),), links)
+    load = Offered((StablePeriod(0, S, "", (), 0),), links)
     assert list(overloads(load, 0)) == [
         "uplinks of p0.s0.t0.1: 120 to 133 % of their rate",
         "uplink p0.s1.t0.1 to p0.a1.0: 101 % of its rate",
     ]
-    just = Offered((Span(0, S, "", (), 0),), (uplinks(1.0001),))
+    just = Offered((StablePeriod(0, S, "", (), 0),), (uplinks(1.0001),))
     assert list(overloads(just, 0)) == ["uplink p0.s0.t0.1 to p0.a1.0: 100.01 % of its rate"], "never 100 %: it is more"

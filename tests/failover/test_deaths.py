@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from hpn.failover.analysis.causes import causes
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind
-from hpn.failover.analysis.offered import Lost, Offered, Span
+from hpn.failover.analysis.offered import Offered, StablePeriod, UndeliveredFlow
 from hpn.failover.analysis.settings import QUICK
-from hpn.failover.analysis.why import causes
 from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import HIT, MS, Dead, S, edge, flow, record
 
@@ -51,7 +51,7 @@ def died(
     edges = [edge(FAULT, broke_until, fault="cut")]
     if repaired_ms is not None:
         edges.append(edge(broke_until, END, EdgeKind.REPAIR, fault="cut"))
-    spans = [Span(S, FAULT, "", (), 0), Span(FAULT, END, "cut failure 0", (), 0)]
+    spans = [StablePeriod(S, FAULT, "", (), 0), StablePeriod(FAULT, END, "cut failure 0", (), 0)]
     load = Offered((spans[0], replace(spans[1], **(after or {}))), ())
     return analyse(
         [*flows, flow(len(flows))], *whole.tables, [*events, *deaths], edges, (S, 3 * S), QUICK, offered=load
@@ -65,7 +65,9 @@ BEFORE = (
 
 
 @pytest.mark.parametrize(
-    "after", [{}, {"pathless": (Lost(0, NO_CONTROL),)}, {"unanswered": (Lost(0, NO_CONTROL),)}], ids=str
+    "after",
+    [{}, {"pathless": (UndeliveredFlow(0, NO_CONTROL),)}, {"unanswered": (UndeliveredFlow(0, NO_CONTROL),)}],
+    ids=str,
 )
 def test_a_queue_pair_that_died_before_anybody_noticed_died_of_the_detection_time(
     after: Mapping[str, Any],
@@ -83,12 +85,12 @@ def test_one_whose_acknowledgements_alone_were_lost_is_told_too() -> None:
 
 
 def test_one_that_died_after_the_detection_is_told_by_its_path() -> None:
-    stranded = {"pathless": (Lost(0, NO_CONTROL),)}
+    stranded = {"pathless": (UndeliveredFlow(0, NO_CONTROL),)}
     assert causes(died([lacp(300)], stranded)) == (f"failure of cut: {NO_CONTROL}: 1 flow lost packets to the end",)
 
 
 def test_no_detection_helps_where_no_path_is_left() -> None:
-    alone = {"pathless": (Lost(0, "no path left (no route)"),)}
+    alone = {"pathless": (UndeliveredFlow(0, "no path left (no route)"),)}
     found = causes(died([lacp(2180)], alone))
     assert found == ("failure of cut: no path left (no route): 1 flow lost packets to the end",)
 

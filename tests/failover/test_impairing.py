@@ -19,13 +19,13 @@ from hpn.failover.faults import (
     OneWayLoss,
     RateDrop,
     SilentDrop,
-    Told,
+    VisibleTo,
     make,
 )
 from hpn.failover.faults.impair import Dropped
 from hpn.failover.faults.streams import Direction, Directions
 from hpn.failover.inject import needs
-from hpn.failover.inject.levers import LabLevers
+from hpn.failover.inject.lab_actions import LabActions
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Link, Port
@@ -63,7 +63,7 @@ class Noted(Impairments):
 def done(fault: Fault) -> Noted:
     noted = Noted()
     stub = cast("Any", None)  # no other lever is pulled
-    action = fault.act(LabLevers(FABRIC, stub, stub, noted))
+    action = fault.act(LabActions(FABRIC, stub, stub, noted))
     assert not noted.keys, "nothing is done yet"
     action.do()
     assert noted.keys == {fault}, "lifted by the fault itself"
@@ -104,9 +104,9 @@ def test_delay_and_rate_are_done_where_frames_leave() -> None:
 
 def test_every_impairment_leaves_the_carrier() -> None:
     for kind in (OneWayLoss, SilentDrop, LacpLoss, ArpLoss, BitCorruption, LinkDelay, RateDrop):
-        assert kind.TELLS is Told.NOBODY
+        assert kind.TELLS is VisibleTo.NOBODY
         assert not kind.REPAIRS_ITSELF
-    assert LinkDown.TELLS is Told.CARRIER
+    assert LinkDown.TELLS is VisibleTo.CARRIER
 
 
 def test_a_choice_in_a_file_becomes_the_choice_itself() -> None:

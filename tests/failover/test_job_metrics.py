@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.job import Death, DeathFact, JobEdge, JobFacts, JobMetrics, SpanFact
 from hpn.failover.analysis.metrics.job import job_metrics
 from hpn.failover.analysis.model import Edge, EdgeKind, Settings
-from hpn.failover.analysis.told import cost
 from hpn.traffic.jobengine.records import MESSAGE, SPAN
 from tests.results.sample import metrics
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.failover.analysis.placement import TierSpread, Way, spreads
+from hpn.failover.analysis.placement import DataPath, TierSpread, spreads
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.spec import FabricSpec
@@ -21,7 +21,7 @@ AGGS = 4
 FABRIC = build(FabricSpec(name="two", segments=2, hosts=2, rails=1, aggs=AGGS))
 
 
-def way(number: int, source: str, target: str, plane: int, agg: int, fabric: Fabric = FABRIC) -> Way:
+def way(number: int, source: str, target: str, plane: int, agg: int, fabric: Fabric = FABRIC) -> DataPath:
     """Up to an Agg and down again."""
     up, down = fabric.nic(source).links[plane], fabric.nic(target).links[plane]
     between = {
@@ -30,10 +30,10 @@ def way(number: int, source: str, target: str, plane: int, agg: int, fabric: Fab
         if link.kind is LinkKind.FABRIC and link.upper.node == f"p0.a{plane}.{agg}"
     }
     links = (up.name, between[up.upper.node], between[down.upper.node], down.name)
-    return Way(number, f"{source}>{target}#{number}", links, None)
+    return DataPath(number, f"{source}>{target}#{number}", links, None)
 
 
-def tiers(ways: list[Way], down: frozenset[str] = frozenset()) -> dict[str, TierSpread]:
+def tiers(ways: list[DataPath], down: frozenset[str] = frozenset()) -> dict[str, TierSpread]:
     return {each.tier: each for each in spreads(FABRIC, ways, lambda link: link not in down)}
 
 
@@ -76,8 +76,8 @@ def test_two_queue_pairs_each_way_do_not_share_a_cable() -> None:
 
 def test_a_path_that_ends_early_counts_for_the_links_it_crosses() -> None:
     whole = way(0, "p0.s0.h0.r0", "p0.s1.h0.r0", 0, 0)
-    assert list(tiers([Way(0, "cut", whole.links[:1], "no route")])) == ["host up"]
-    assert tiers([Way(0, "cut", (), "no active port")]) == {}
+    assert list(tiers([DataPath(0, "cut", whole.links[:1], "no route")])) == ["host up"]
+    assert tiers([DataPath(0, "cut", (), "no active port")]) == {}
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, AGGS - 1)), min_size=1, max_size=24))
@@ -95,10 +95,10 @@ def test_figures_keep_their_bounds_and_count_every_crossing(choices: list[tuple[
 CLOS = build(FabricSpec(name="clos", architecture="dual-tor-clos", segments=2, hosts=2, rails=1, aggs=2))
 
 
-def clos_way(number: int, agg: int, tor: int) -> Way:
+def clos_way(number: int, agg: int, tor: int) -> DataPath:
     """From the first segment's first ToR over an Agg to one of the two ToRs of the target."""
     middle = (f"p0.s0.t0.0-p0.a0.{agg}", f"p0.s1.t0.{tor}-p0.a0.{agg}")
-    return Way(number, f"#{number}", ("p0.s0.h0.r0.0", *middle, f"p0.s1.h0.r0.{tor}"), None)
+    return DataPath(number, f"#{number}", ("p0.s0.h0.r0.0", *middle, f"p0.s1.h0.r0.{tor}"), None)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def placed(architecture: str, seeds: Literal["one", "per-switch"]) -> dict[str, 
     found = Forwarding(fabric).walk(src, dst, ports, sports)
     assert found.arrives.all()
     ways = [
-        Way(at, "", tuple(fabric.links[link // 2].name for link in links if link >= 0), None)
+        DataPath(at, "", tuple(fabric.links[link // 2].name for link in links if link >= 0), None)
         for at, links in enumerate(found.links.tolist())
     ]
     return {each.tier: each for each in spreads(fabric, ways, lambda _link: True)}

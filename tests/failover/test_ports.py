@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from hpn.failover.analysis.port_sampling import Ports, Sampled, Sampling, Series, Watched, watched
 from hpn.failover.analysis.ports import Moment, PortMetrics, port_metrics
-from hpn.failover.analysis.readings import Ports, Sampled, Sampling, Series, Watched, watched
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
+from hpn.failover.analysis.port_sampling import Ports, Sampling, Watched, watched
 from hpn.failover.analysis.ports import PortResult, port_metrics
-from hpn.failover.analysis.readings import Ports, Sampling, Watched, watched
 from hpn.failover.sampling.ports import PortSampler, into_ns
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns

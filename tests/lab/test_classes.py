@@ -20,8 +20,8 @@ from hpn.testbed.fabric.marking import quanta
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.htb import CS6, Second, add_fifo, port_queues
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
-from hpn.testbed.lab.asfabric import deviations
 from hpn.testbed.lab.breaking.impair import Delay
+from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.markers import MARKERS
 from hpn.testbed.lab.wire import inner_queues
 from tests.lab.running import running, tiny

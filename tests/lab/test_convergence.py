@@ -9,7 +9,7 @@ from typing import Any, cast
 from hpn.testbed.fabric.build import build
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.lab.convergence import Checks, Gap, expected_routes, steering_checks
-from hpn.testbed.lab.grips import Grips
+from hpn.testbed.lab.parts import LabParts
 from hpn.testbed.lag.steering import Steering
 from hpn.testbed.routing.pathcontrol.actions import Steer
 from tests.lab.running import tiny
@@ -62,7 +62,7 @@ def test_a_lab_whose_lags_steer_does_not_stand_however_whole_its_routes_are() ->
     steering = Steering(nft, "bond0", ("r0p0", "r0p1"))
     nic = SimpleNamespace(nic=SimpleNamespace(name="h.r0"), steering=steering, held_until_ns=7)
     without = SimpleNamespace(nic=SimpleNamespace(name="h.r1"), steering=None, held_until_ns=0)
-    lab = cast(Grips, cast(Any, SimpleNamespace(nics={"h.r0": nic, "h.r1": without})))
+    lab = cast(LabParts, cast(Any, SimpleNamespace(nics={"h.r0": nic, "h.r1": without})))
     checks = Checks(steering_checks(lab))
     assert checks.stand
     steering.apply([Steer("10.0.1.2", "r0p0", "r0p1"), Steer("10.0.1.1", "r0p0", "r0p1")])

@@ -8,7 +8,7 @@ import pytest
 
 from hpn.testbed import plugins
 from hpn.testbed.events import EventKind, now_ns
-from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lag.states import Rx
 from tests.lab.running import Recorder, cut, mend, running, tiny
 

@@ -16,8 +16,8 @@ from hpn.testbed.fabric.spec import EcnSpec
 from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
-from hpn.testbed.lab.asfabric import deviations
 from hpn.testbed.lab.breaking.impair import Delay
+from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.markers import MARKERS, PhantomMarks, _chain, choose, stands_in
 from hpn.testbed.lab.wire import inner_queues
 from tests.lab.running import running, tiny

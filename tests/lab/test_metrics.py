@@ -129,14 +129,14 @@ def test_a_port_in_use_and_one_that_may_not_be_had_are_one_line() -> None:
 
 
 @pytest.fixture
-def supervisor() -> Iterator[tuple[exporter.Asked, socket.socket]]:
+def supervisor() -> Iterator[tuple[exporter.ScrapeRequest, socket.socket]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield exporter.Asked(ours), theirs
+        yield exporter.ScrapeRequest(ours), theirs
 
 
 def test_the_exporter_waits_for_no_supervisor_for_ever_and_takes_no_old_answer_for_a_new_one(
-    supervisor: tuple[exporter.Asked, socket.socket], monkeypatch: pytest.MonkeyPatch
+    supervisor: tuple[exporter.ScrapeRequest, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, end = supervisor
     monkeypatch.setattr(exporter, "_ANSWER_S", 0.05)

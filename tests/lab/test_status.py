@@ -16,7 +16,7 @@ import pytest
 from hpn.testbed.condition import Condition
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.lab.service import control, status
-from hpn.testbed.lab.service.byhand import break_part, mend_part
+from hpn.testbed.lab.service.manual_faults import break_part, mend_part
 from tests.lab.running import Recorder, running, tiny
 
 LINK, TOR = "p0.s0.h0.r0.0", "p0.s1.t0.0"

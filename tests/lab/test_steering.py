@@ -15,7 +15,7 @@ import pytest
 
 from hpn.testbed.events import EventKind
 from hpn.testbed.fabric.model import Nic
-from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service.inspect import report
 from hpn.testbed.lab.state import differences, state

@@ -18,7 +18,7 @@ from hpn.testbed.lab.tor import Tor
 from hpn.testbed.lag.config import PortConfig
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.lag.speaker import ActiveSink, SystemAt
-from hpn.testbed.lag.speakers import Here, Speaking
+from hpn.testbed.lag.speakers import LocalLacp, Speaking
 from tests.lab.running import tiny
 
 FABRIC = build(tiny(path_control={"enabled": False}))
@@ -47,7 +47,7 @@ class FakeNetlink:
         return []
 
 
-class FakeSpeakers(Here):
+class FakeSpeakers(LocalLacp):
     """Make fake ones."""
 
     def make(self, system: SystemAt) -> Speaking:

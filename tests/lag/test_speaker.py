@@ -17,8 +17,8 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.packet import PacketSocket
 from hpn.testbed.kernel.rtnetlink.netlink import Monitor
 from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
-from hpn.testbed.lag.apart.speakers import Apart
 from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.lacp_process.speakers import RemoteLacp
 from hpn.testbed.lag.nft_datapath import NftDatapath
 from hpn.testbed.lag.speaker import SystemAt
 from hpn.testbed.lag.speakers import HERE, Speakers, Speaking
@@ -54,7 +54,7 @@ class Lab:
 
 def start(systems: tuple[str, str], *, apart: bool) -> Lab:
     where = rack.build()
-    lacp = Apart([where.host, *where.tors], lambda _event: None) if apart else HERE
+    lacp = RemoteLacp([where.host, *where.tors], lambda _event: None) if apart else HERE
     active: list[tuple[str, ...]] = []
     events: list[Event] = []
     changed = asyncio.Event()

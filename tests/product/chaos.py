@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hpn.results.run.folder import create, load
-from hpn.results.run.place import SCRATCH
+from hpn.results.run.lifecycle import SCRATCH
 from tests.product.hpn import Hpn, processes_of, until
 from tests.results.sample import MANIFEST, metrics, verdict
 

@@ -15,7 +15,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from hpn.results.run.folder import RunFolder
-from hpn.scenarios.batch.pool.where import pool_for
+from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.batch.suite.schedule import run_suite
 from hpn.scenarios.batch.suite.suite import Run, Suite
 from hpn.scenarios.drill.load import drill_from

@@ -30,8 +30,8 @@ from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.kernel.process import sandbox
 from hpn.testbed.lab.convergence import expected_routes
-from hpn.testbed.lab.holding import is_large
 from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.large_labs import is_large
 from hpn.testbed.lab.service import preflight
 from tests.product.growth_plot import plot
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.model.calibrating import measured_in
-from hpn.scenarios.model.measured import Measured, load, text_of
+from hpn.scenarios.model.failover_times import FailoverTimes, load, text_of
 from tests.product.model_cells import FAULTS, TOPOLOGIES, Cell, cells
 from tests.product.model_compared import Compared, compare
 
@@ -70,7 +70,7 @@ def whole(out: Path, cell: Cell, phases: Sequence[int]) -> list[Path]:
     return [folder for folder in folders if (folder / "verdict.json").exists()]
 
 
-def rows(out: Path, measured: Measured) -> Iterator[Row]:
+def rows(out: Path, measured: FailoverTimes) -> Iterator[Row]:
     """Every fault on every topology, held against the runs that nothing was taken from."""
     for topology in TOPOLOGIES:
         for fault in FAULTS:
@@ -123,7 +123,7 @@ def _range(values: Sequence[float]) -> str:
     return " to ".join(dict.fromkeys(f"{of(values):.1f}" for of in (min, max))) if values else "-"
 
 
-def _compared(out: Path, cell: Cell, phases: Sequence[int], measured: Measured) -> Compared | None:
+def _compared(out: Path, cell: Cell, phases: Sequence[int], measured: FailoverTimes) -> Compared | None:
     folders = whole(out, cell, phases)
     there = [phase for phase in cell.taken_from if any(source.phase == phase for source in measured.sources)]
     return compare(folders, catalogue.load(str(cell.write(out))), measured, there) if folders else None

@@ -13,12 +13,12 @@ from statistics import mean, median
 import numpy as np
 
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Relation, settled_window_ns
-from hpn.failover.analysis.readings import Reading
+from hpn.failover.analysis.port_sampling import Reading
 from hpn.results.run.reading import Run, read
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.model.answer import Modelled, modelled
+from hpn.scenarios.model.failover_times import FailoverTimes
 from hpn.scenarios.model.figures import loads
-from hpn.scenarios.model.measured import Measured
 from hpn.scenarios.model.rates import Floats
 from hpn.scenarios.run.phase import in_phase
 from hpn.testbed.errors import InputError
@@ -54,7 +54,7 @@ class Compared:
     doubts: tuple[str, ...]  # the model's own
 
 
-def compare(folders: Sequence[Path], drill: Drill, measured: Measured, phases: Sequence[int]) -> Compared:
+def compare(folders: Sequence[Path], drill: Drill, measured: FailoverTimes, phases: Sequence[int]) -> Compared:
     """Hold runs of one drill against the model. InputError when a folder is not whole, or of another drill.
 
     The model answers once for each of ``phases`` that times were taken at, as if it had drawn those of that phase: a
@@ -108,11 +108,11 @@ def _metrics(run: Run) -> DrillMetrics:
     return run.metrics
 
 
-def _of_phase(measured: Measured, phase: int) -> Measured:
+def _of_phase(measured: FailoverTimes, phase: int) -> FailoverTimes:
     """The times that were taken at one phase."""
     there = [at for at, source in enumerate(measured.sources) if source.phase == phase]
     times = (replace(each, source=there.index(each.source)) for each in measured.times if each.source in there)
-    return Measured(tuple(measured.sources[at] for at in there), tuple(times))
+    return FailoverTimes(tuple(measured.sources[at] for at in there), tuple(times))
 
 
 def _iterations(measured: DrillMetrics, expected: DrillMetrics) -> Iterator[tuple[str, float, float]]:

@@ -46,12 +46,12 @@ def test_it_is_the_command_as_a_module() -> None:
 
 
 def test_a_script_breaks_a_lab_and_mends_it() -> None:
-    """With the levers of faults; each gives back what it takes."""
+    """With the actions of faults; each gives back what it takes."""
     skip_without_sandbox()
 
     async def one_port_less(lab: hpn.Lab) -> list[bool]:
         link = lab.fabric.nics[0].links[0]
-        cut = hpn.LabLevers.of(lab).cut([(link, link.lower.node)])
+        cut = hpn.LabActions.of(lab).cut([(link, link.lower.node)])
         cut.do()
         await lab.wait_for(lambda: not lab.link_up(link.name), 10)
         seen = [lab.link_up(link.name)]

@@ -19,7 +19,7 @@ from hpn.commands.next_step import told
 from hpn.commands.page import terminal
 from hpn.results.index.queries import RunLine
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.run.order import Batch
+from hpn.scenarios.run.run_order import Batch
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.traffic.client.clients.torch import Torch
 from tests.product.hpn import ROOT, Hpn

@@ -15,7 +15,7 @@ import pytest
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from hpn import cli
-from hpn.commands import COMMANDS, remembered
+from hpn.commands import COMMANDS, completion_cache
 from hpn.commands.outline import command_of, outline
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.lab.service.labfolder import LabFolder
@@ -173,7 +173,7 @@ def test_what_is_kept_is_used_and_made_anew_when_it_is_damaged_or_hpn_has_change
         faults.write_text(damage)
         command.write_text(damage)
         assert _completed("drill new --fault tor-c") in ([], ["tor-crash", "tor-control-hang"]), damage
-    monkeypatch.setattr(remembered, "_version", lambda: "another")
+    monkeypatch.setattr(completion_cache, "_version", lambda: "another")
     assert _completed("drill new --fault tor-c")[0] == "tor-crash"
 
 

@@ -11,7 +11,7 @@ from hpn.commands.drill_runs import make
 from hpn.commands.page import Page
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.run.order import Batch
+from hpn.scenarios.run.run_order import Batch
 from hpn.testbed.errors import MachineError
 from hpn.testbed.files.replacing import replace
 from hpn.testbed.kernel.process import sandbox

@@ -141,7 +141,10 @@ def test_reproduce(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_doctor_calibrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    steps = [calibrate.Step(0.1, 1000.0, True, 1.0, 2.0, ""), calibrate.Step(0.2, 2000.0, False, 9.0, 9.0, "busy")]
+    steps = [
+        calibrate.CalibrationLoad(0.1, 1000.0, True, 1.0, 2.0, ""),
+        calibrate.CalibrationLoad(0.2, 2000.0, False, 9.0, 9.0, "busy"),
+    ]
     monkeypatch.setattr(calibrate, "calibrate", lambda: iter(steps))
     monkeypatch.setattr(calibrate, "save", lambda _result: None)
     assert cli.command_line.main(["doctor", "--calibrate", "--json"], prog_name="hpn", standalone_mode=False) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hpn.scenarios.model.measured import Measured
+from hpn.scenarios.model.failover_times import FailoverTimes
 from tests.product.model_calibration import Row, detail, rows, summary, wanted
 from tests.product.model_cells import FAULTS, TOPOLOGIES, cells
 from tests.product.model_compared import Compared, Largest, same_distribution
@@ -24,7 +24,7 @@ def test_nothing_is_taken_from_what_is_held_out() -> None:
 
 
 def test_a_row_for_each_topology_and_fault_and_one_for_each_topology(tmp_path: Path) -> None:
-    found = tuple(rows(tmp_path, Measured()))
+    found = tuple(rows(tmp_path, FailoverTimes()))
     assert len(detail(found).splitlines()[2:]) == len(TOPOLOGIES) * len(FAULTS) == 18
     assert len(summary(found).splitlines()[2:-2]) == len(TOPOLOGIES)
     assert len({(phase, cell.name) for phase, cell in wanted()}) == len(list(wanted())) == 138

@@ -206,10 +206,10 @@ def test_a_folder_that_is_none_is_told() -> None:
 
 
 _PULSE = """
-from hpn.traffic.flows.patterns import PATTERNS, Asked, Demand, Pattern, Transfer, permutation
+from hpn.traffic.flows.patterns import PATTERNS, Demand, Pattern, PatternRequest, Transfer, permutation
 
 
-def _pulse(asked: Asked) -> Demand:
+def _pulse(asked: PatternRequest) -> Demand:
     chosen = permutation(asked.fabric, asked.seed, asked.across_segments)
     return [Transfer(src, dst, 64 * 4096, 300_000_000) for src, dst in chosen]
 

@@ -14,7 +14,7 @@ from hpn.failover.analysis.metrics.series import stream_series
 from hpn.failover.analysis.metrics.trace import build_traces
 from hpn.failover.analysis.model import Settings
 from hpn.failover.analysis.paths import PathAt
-from hpn.failover.analysis.readings import Ports, Sampled, Sampling, Series, watched
+from hpn.failover.analysis.port_sampling import Ports, Sampled, Sampling, Series, watched
 from hpn.failover.analysis.series import Bins
 from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.series import RunSeries

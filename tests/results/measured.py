@@ -7,8 +7,8 @@ from dataclasses import replace
 from hpn.failover.analysis.client import ClientFacts, ClientMetrics, RankEnd, RankLog
 from hpn.failover.analysis.job import Death, Done, Iteration, JobEdge, JobMetrics, MessageTimes, SpanResult
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.failover.analysis.offered import Crossing, Lost, Offered, OfferedLink, Span
-from hpn.failover.analysis.placement import Placement, TierSpread, Way
+from hpn.failover.analysis.offered import Crossing, Offered, OfferedLink, StablePeriod, UndeliveredFlow
+from hpn.failover.analysis.placement import DataPath, Placement, TierSpread
 from hpn.failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
 from hpn.traffic.job.standby import Replaced
 from tests.failover.synthetic import MS, S
@@ -25,16 +25,16 @@ TRANSFERS = Transfers(
 )
 _OFFERED = Offered(
     (
-        Span(S, 4 * S, "", (), 0),
-        Span(
+        StablePeriod(S, 4 * S, "", (), 0),
+        StablePeriod(
             4 * S,
             9 * S,
             "link failure 0",
             (Crossing(0, 4 * S, 4 * S),),
             1,
-            (Lost(1, "no path left"),),
+            (UndeliveredFlow(1, "no path left"),),
             (2,),
-            (Lost(2, "x"),),
+            (UndeliveredFlow(2, "x"),),
         ),
     ),
     (OfferedLink("a-b", "a", "b", True, False, 10**8, (0.5, None)),),
@@ -42,7 +42,7 @@ _OFFERED = Offered(
 )
 _TIER = TierSpread("host up", 4, 8, 3, NIC, 1.5, 0.9, None)
 _PLACEMENT = Placement(
-    "settled", 1, 5 * S, (Way(0, "a>b#0", (f"{NIC}.0",), None), Way(1, "b>a#0", (), "dead")), (_TIER,)
+    "settled", 1, 5 * S, (DataPath(0, "a>b#0", (f"{NIC}.0",), None), DataPath(1, "b>a#0", (), "dead")), (_TIER,)
 )
 
 

@@ -10,9 +10,9 @@ from hpn.failover.analysis.budget import around
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Settings
+from hpn.failover.analysis.port_sampling import Ports
 from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
-from hpn.failover.analysis.readings import Ports
-from hpn.results.judge.repeats.together import Repeated
+from hpn.results.judge.repeats.judging import Repeated
 from hpn.results.judge.verdict import Verdict, at_least, at_most, decide, holds
 from hpn.results.run.manifest import Manifest
 from hpn.testbed.events import Event, EventKind

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hpn.results.run import limits
+from hpn.results.run import size_limits
 from hpn.results.run.files import content
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.reading import read
@@ -90,7 +90,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, run: Path) -> None:
 
 @pytest.mark.parametrize("name", ["manifest.json", "metrics.json", "events.jsonl", "fabric.json", "facts.json"])
 def test_a_file_as_large_as_its_kind_gets_is_read(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "limit_of", lambda _: 1000)
+    monkeypatch.setattr(size_limits, "limit_of", lambda _: 1000)
     path = tmp_path / name
     path.write_bytes(bytes(1000))
     assert len(content(path)) == 1000
@@ -103,7 +103,7 @@ def test_the_largest_runs_are_far_below_the_limits(tmp_path: Path) -> None:
     """512 flows and twelve edges; four times as much is read too."""
     folder = large_run(tmp_path / "large").path
     for path in folder.glob("*.json*"):
-        assert 4 * path.stat().st_size < limits.limit_of(path.name), path.name
+        assert 4 * path.stat().st_size < size_limits.limit_of(path.name), path.name
     assert [gap.why for gap in read(folder).gaps] == []
 
 

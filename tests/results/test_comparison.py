@@ -372,7 +372,7 @@ def test_a_baseline_that_names_limits_is_held_by_figure() -> None:
     assert held.missing == ()
 
 
-def replace_name(kept: baselines.Kept) -> baselines.Kept:
+def replace_name(kept: baselines.StoredFigure) -> baselines.StoredFigure:
     """The name that an older hpn gave it."""
     return kept if kept.where else kept.model_copy(update={"name": f"{kept.name} at most 7.5 %"})
 

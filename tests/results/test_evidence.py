@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hpn.commands.compare import compare_
 from hpn.results.comparison.figures import Key
 from hpn.results.comparison.intervals import Span
-from hpn.results.comparison.science import Evidence
+from hpn.results.comparison.science import DifferenceEvidence
 from hpn.results.text.evidence import evidence_sheet
 from tests.results.sample import metrics, other_run
 from tests.results.whole import whole_run
@@ -88,7 +88,7 @@ def test_how_many_runs_tell_a_difference_can_be_asked(tmp_path: Path) -> None:
 )
 def test_a_bound_is_shown_as_one(span: Span, shown: str) -> None:
     key = Key("cut failure 0", "worst outage", "ms")
-    found = Evidence(key, "2", (6, 6), 0, span, span, span, span, Span(-1.0, 1.0), "Mann-Whitney", True, None)
+    found = DifferenceEvidence(key, "2", (6, 6), 0, span, span, span, span, Span(-1.0, 1.0), "Mann-Whitney", True, None)
     (row,) = evidence_sheet([found]).rows
     assert row == ("cut failure 0: worst outage", "6, 6", shown, shown, "-1 to +1", *["not determined"] * 2,
                    "Mann-Whitney", "")  # fmt: skip

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hpn.results.run import place
+from hpn.results.run import lifecycle
 from hpn.results.run.folder import create, load, prepare
-from hpn.results.run.place import drop_raw
+from hpn.results.run.lifecycle import drop_raw
 from hpn.testbed.errors import InputError
 from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
 
@@ -166,14 +166,14 @@ def test_a_folder_above_that_another_run_makes_meanwhile_is_no_obstacle(
         return found
 
     monkeypatch.setattr(os.path, "lexists", another_is_quicker)
-    place.with_all_above(above / "mine" / "drill")
+    lifecycle.with_all_above(above / "mine" / "drill")
     assert (above / "mine" / "drill").is_dir()
 
 
 def test_what_is_in_the_way_of_a_folder_is_told_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="Not a directory"):
-        place.with_all_above(tmp_path / "file" / "drill")
+        lifecycle.with_all_above(tmp_path / "file" / "drill")
     with pytest.raises(FileExistsError):
-        place.with_all_above(tmp_path / "file")
+        lifecycle.with_all_above(tmp_path / "file")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]

@@ -15,7 +15,7 @@ from rich.console import Group
 from hpn.commands.results import results
 from hpn.results.index import prune
 from hpn.results.index.experiments import set_apart
-from hpn.results.index.queries import Wanted, counts, runs, trends
+from hpn.results.index.queries import RunFilter, counts, runs, trends
 from hpn.results.index.scan import run_folders, stamp_of
 from hpn.results.index.store import Index, opened
 from hpn.results.judge.verdict import Check, Outcome, at_least, at_most, decide
@@ -53,34 +53,34 @@ def index(root: Path, tmp_path: Path) -> Iterator[Index]:
 
 
 def test_runs_are_listed_the_newest_first_with_why_they_say_nothing(index: Index) -> None:
-    found = runs(index, Wanted(), 10)
+    found = runs(index, RunFilter(), 10)
     assert [(run.drill, run.outcome, run.why) for run in found] == [
         ("link-down", "fail", ""),
         ("link-down", "pass", ""),
         ("tor-crash", "inconclusive", "the machine was full"),
     ]
-    assert len(runs(index, Wanted(), 1)) == 1
+    assert len(runs(index, RunFilter(), 1)) == 1
 
 
 @pytest.mark.parametrize(
     ("wanted", "count"),
     [
-        (Wanted(drill="link-down"), 2),
-        (Wanted(outcome="fail"), 1),
-        (Wanted(engine="host", outcome="pass"), 1),
-        (Wanted(since="2025-01-03"), 1),
-        (Wanted(since="2025-01-02T04:04:05+01:00"), 3),
-        (Wanted(fabric="' or 1 --"), 0),
+        (RunFilter(drill="link-down"), 2),
+        (RunFilter(outcome="fail"), 1),
+        (RunFilter(engine="host", outcome="pass"), 1),
+        (RunFilter(since="2025-01-03"), 1),
+        (RunFilter(since="2025-01-02T04:04:05+01:00"), 3),
+        (RunFilter(fabric="' or 1 --"), 0),
     ],
 )
-def test_lists_are_filtered(index: Index, wanted: Wanted, count: int) -> None:
+def test_lists_are_filtered(index: Index, wanted: RunFilter, count: int) -> None:
     assert len(runs(index, wanted, 10)) == count
     assert sum(count for *_, count in counts(index, wanted)) == count
 
 
 def test_a_date_that_is_none_is_refused(index: Index) -> None:
     with pytest.raises(InputError, match="'yesterday' is no date; write one as 2026-11-22"):
-        runs(index, Wanted(since="yesterday"), 1)
+        runs(index, RunFilter(since="yesterday"), 1)
 
 
 def test_only_what_changed_is_read_again(root: Path, index: Index) -> None:
@@ -88,7 +88,7 @@ def test_only_what_changed_is_read_again(root: Path, index: Index) -> None:
     again = add(root, "one/link-down", 80)
     os.utime(again / "verdict.json", ns=(1, 1))
     assert index.update().read == 1
-    assert [run.outcome for run in runs(index, Wanted(drill="link-down"), 10)] == ["fail", "fail"]
+    assert [run.outcome for run in runs(index, RunFilter(drill="link-down"), 10)] == ["fail", "fail"]
     (again / "manifest.json").unlink()
     changes = index.update()
     assert (changes.runs, changes.read, changes.gone) == (2, 0, 1)
@@ -104,20 +104,20 @@ def test_what_is_damaged_is_there_with_its_reason_and_links_are_not_followed(roo
     (root / "linked" / "manifest.json").symlink_to(root / "one" / "link-down" / "manifest.json")
     with opened(tmp_path / "index.sqlite", root) as index:
         assert index.update().runs == 6
-        damaged = runs(index, Wanted(outcome="none"), 10)
+        damaged = runs(index, RunFilter(outcome="none"), 10)
     assert sorted(Path(run.path).name for run in damaged) == ["half", "huge", "nan"]
     assert all(run.why.startswith("manifest.json is damaged or of another version (") for run in damaged)
 
 
 def test_a_trend_is_in_order_of_time_and_tells_limits_and_intervals(index: Index) -> None:
-    found = {trend.expectation: trend.points for trend in trends(index, Wanted(drill="link-down"), "", 10)}
+    found = {trend.expectation: trend.points for trend in trends(index, RunFilter(drill="link-down"), "", 10)}
     first, second = found["worst outage at failure"]
     assert first.measured == pytest.approx(20, abs=2)
     assert second.measured == pytest.approx(80, abs=2)
     assert (first.outcome, second.outcome, first.limit, first.unit) == ("pass", "fail", 50, "ms")
     assert "state restored" not in found, "it has no figure"
     with pytest.raises(InputError, match="no run of link-down has a figure with 'nothing such'"):
-        trends(index, Wanted(drill="link-down"), "nothing such", 10)
+        trends(index, RunFilter(drill="link-down"), "nothing such", 10)
 
 
 def limited(root: Path, name: str, day: int, *checks: Check) -> None:
@@ -131,8 +131,8 @@ def test_a_changed_limit_goes_on_with_the_series(root: Path, tmp_path: Path) -> 
         limited(root, f"cut/{day}", day, at_most(f"worst outage below {limit} ms", 20.0 + day, limit, unit="ms"))
     with opened(tmp_path / "other.sqlite", root) as index:
         index.update()
-        (trend,) = trends(index, Wanted(drill="cut"), "worst outage", 10)
-        (tight,) = trends(index, Wanted(drill="cut"), "below 30 ms", 10)
+        (trend,) = trends(index, RunFilter(drill="cut"), "worst outage", 10)
+        (tight,) = trends(index, RunFilter(drill="cut"), "below 30 ms", 10)
     assert (trend.expectation, [point.limit for point in trend.points]) == ("worst outage", [50, 30])
     assert len(tight.points) == 1
     title, said, *_ = map(str, trend_parts(trend, 80))
@@ -147,7 +147,7 @@ def test_of_several_limits_on_one_figure_a_run_tells_the_one_it_fares_worst_by(r
     limited(root, "cut", 1, *upper, *lower)
     with opened(tmp_path / "other.sqlite", root) as index:
         index.update()
-        above, below = trends(index, Wanted(drill="cut"), "", 10)
+        above, below = trends(index, RunFilter(drill="cut"), "", 10)
     assert (above.more_is_worse, [(each.limit, each.outcome) for each in above.points]) == (True, [(50, "fail")])
     assert (below.more_is_worse, [(each.limit, each.outcome) for each in below.points]) == (False, [(55, "pass")])
     assert str(trend_parts(below, 80)[1]).endswith("; limit: at least 55 %")
@@ -162,8 +162,8 @@ def test_runs_of_one_name_on_two_fabrics_are_two_series(root: Path, tmp_path: Pa
     add(root, "new/old", drill="cut")
     with opened(tmp_path / "other.sqlite", root) as index:
         index.update()
-        found = set_apart(trends(index, Wanted(drill="cut"), "worst outage", 10))
-        alone = set_apart(trends(index, Wanted(drill="link-down"), "worst outage", 10))
+        found = set_apart(trends(index, RunFilter(drill="cut"), "worst outage", 10))
+        alone = set_apart(trends(index, RunFilter(drill="link-down"), "worst outage", 10))
     assert sorted(len(trend.points) for trend in found) == [1, 1, 2]
     words = [str(part) for trend in found for part in trend_parts(trend, 80)[1:2]]
     assert sum(line.startswith("  experiment ") for line in words) == 2
@@ -179,9 +179,9 @@ def test_a_run_in_virtual_time_has_the_date_of_the_machine(root: Path, tmp_path:
     add(root, "virtual/old", 20, **virtual)
     with opened(tmp_path / "other.sqlite", root) as index:
         index.update()
-        found = runs(index, Wanted(drill="cut"), 10)
-        since = runs(index, Wanted(drill="cut", since="2026-11-02"), 10)
-        (trend,) = trends(index, Wanted(drill="cut"), "worst outage", 10)
+        found = runs(index, RunFilter(drill="cut"), 10)
+        since = runs(index, RunFilter(drill="cut", since="2026-11-02"), 10)
+        (trend,) = trends(index, RunFilter(drill="cut"), "worst outage", 10)
         old = prune.old_runs(index, "cut", 1)
     assert [Path(run.path).name for run in found] == ["3", "2", "1", "old"]
     assert [Path(run.path).name for run in since] == ["3", "2"]
@@ -191,7 +191,7 @@ def test_a_run_in_virtual_time_has_the_date_of_the_machine(root: Path, tmp_path:
 
 
 def test_figures_of_a_run_that_cannot_be_trusted_are_in_no_median(index: Index) -> None:
-    (trend,) = trends(index, Wanted(drill="tor-crash"), "worst outage", 10)
+    (trend,) = trends(index, RunFilter(drill="tor-crash"), "worst outage", 10)
     lines = as_text(Group(*trend_parts(trend, 80)), 80).splitlines()
     assert lines[1].startswith("  1 run (1 that cannot be trusted left out), median")
     assert ["started", "measured", "the", "run"] in [line.split() for line in lines[2:4]]
@@ -200,7 +200,7 @@ def test_figures_of_a_run_that_cannot_be_trusted_are_in_no_median(index: Index) 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
 def test_a_trend_fits_its_terminal(index: Index, width: int) -> None:
-    for trend in trends(index, Wanted(drill="link-down"), "", 10):
+    for trend in trends(index, RunFilter(drill="link-down"), "", 10):
         *_, shown = trend_parts(trend, width)
         lines = as_text(shown, width).splitlines()
         assert len(lines) == 1 + len(trend.points), "a row for each run, in one line"
@@ -223,7 +223,7 @@ def test_somebody_s_query_reads_and_nothing_else(index: Index, tmp_path: Path) -
     ):
         with pytest.raises(InputError, match="the index"):
             index.ask(query, 10)
-    assert len(runs(index, Wanted(), 10)) == 3
+    assert len(runs(index, RunFilter(), 10)) == 3
     assert not (tmp_path / "other").exists()
 
 
@@ -248,7 +248,7 @@ def test_an_index_that_cannot_be_kept_answers_and_says_so(root: Path, tmp_path: 
     (tmp_path / "file").write_text("")
     with opened(tmp_path / "file" / "a.sqlite", root) as index:
         changes = index.update()
-        assert len(runs(index, Wanted(), 10)) == 3
+        assert len(runs(index, RunFilter(), 10)) == 3
     assert (changes.read, changes.unkept) == (3, "File exists")
 
 
@@ -334,7 +334,7 @@ def test_a_text_of_a_run_is_one_in_the_index_too(root: Path, tmp_path: Path, tex
     add(root, "hostile", 20, text, drill=text, fabric=text, engine=text, kernel=text)
     with opened(tmp_path / "other.sqlite", root) as index:
         assert index.update().runs == 4
-        (found,) = runs(index, Wanted(drill=text[:1000]), 10)
+        (found,) = runs(index, RunFilter(drill=text[:1000]), 10)
         assert found.fabric == found.kernel == text[:1000]
         shown = as_text(runs_table([replace(found, path="x")]), 160)
         assert all(line.isprintable() for line in shown.splitlines())
@@ -347,7 +347,7 @@ def test_a_folder_of_another_format_is_there_with_its_reason(root: Path, tmp_pat
     (root / "new" / "manifest.json").write_text('{"format": 99}')
     with opened(tmp_path / "other.sqlite", root) as index:
         index.update()
-        (found,) = runs(index, Wanted(outcome="none"), 10)
+        (found,) = runs(index, RunFilter(outcome="none"), 10)
     assert found.why == "manifest.json has format 99, this hpn reads 1 and 2; use the hpn that made the run"
 
 
@@ -363,7 +363,7 @@ def test_duckdb_counts_the_same_in_the_folders_json(root: Path, index: Index) ->
                           from read_json('{root}/**/verdict.json', filename = true, union_by_name = true))
         select drill, verdicts.outcome, count(*) from manifests join verdicts using (folder) group by all order by all
     """).fetchall()
-    assert tuple(judged) == counts(index, Wanted())
+    assert tuple(judged) == counts(index, RunFilter())
     figures = duckdb.sql(f"""
         select check_.text, count(*), round(sum(check_.measured), 3) from
         (select unnest(checks) check_ from read_json('{root}/**/verdict.json')) group by 1 order by 1
@@ -373,4 +373,4 @@ def test_duckdb_counts_the_same_in_the_folders_json(root: Path, index: Index) ->
 
 
 def test_every_outcome_is_a_column(index: Index) -> None:
-    assert {outcome for _, outcome, _ in counts(index, Wanted())} <= {*map(str, Outcome), "none"}
+    assert {outcome for _, outcome, _ in counts(index, RunFilter())} <= {*map(str, Outcome), "none"}

@@ -13,7 +13,7 @@ from junitparser import JUnitXml
 
 from hpn.results.export.ci import CiRun, ci_junit, grouped
 from hpn.results.export.junit import Judged, Unmade, judged, junit_xml
-from hpn.results.judge.repeats.together import judge_repeats
+from hpn.results.judge.repeats.judging import judge_repeats
 from hpn.results.judge.verdict import Check, Outcome, Verdict, at_most, decide, holds
 from hpn.results.run.folder import create
 from tests.results.jenkins import check_with_the_schema_itself, problems, shown_by_gitlab

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from hpn.results.run.progress import Progress
 from hpn.results.text.live import LiveView
-from hpn.results.watch.news import stuck_line
+from hpn.results.watch.event_lines import stuck_line
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.routing.pathcontrol.actions import STUCK
 

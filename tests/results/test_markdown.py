@@ -10,7 +10,7 @@ import pytest
 from hpn.results.export.ci import CiRun, ci_summary, grouped
 from hpn.results.export.junit import Judged, Unmade
 from hpn.results.export.markdown import cell, code, drills_summary
-from hpn.results.judge.repeats.together import judge_repeats
+from hpn.results.judge.repeats.judging import judge_repeats
 from hpn.results.judge.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST
 

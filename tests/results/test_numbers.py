@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hpn.failover.analysis.words import number, plain
+from hpn.failover.analysis.phrases import number, plain
 from hpn.results.judge.verdict import Check, Outcome
 from hpn.results.text.terminal import describe
 from hpn.results.text.values import value_text

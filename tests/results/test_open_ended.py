@@ -12,7 +12,7 @@ from hpn.failover.analysis.model import DrillMetrics, Relation
 from hpn.failover.analysis.offered import Offered
 from hpn.results.export.junit import Judged, junit_xml
 from hpn.results.export.markdown import drills_summary
-from hpn.results.judge.repeats.together import judge_repeats
+from hpn.results.judge.repeats.judging import judge_repeats
 from hpn.results.judge.repeats.view import repeats_summary
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.page.sections import check_rows

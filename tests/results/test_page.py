@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from hpn.failover.analysis.job import Iteration
 from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput
-from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.failover.analysis.port_sampling import Sampled, Sampling, Series, Watched
 from hpn.results.judge.verdict import Outcome, Verdict, decide, holds
 from hpn.results.page import render
 from hpn.results.page.axis import Linear, Logarithmic, linear, logarithmic_ms, milliseconds_text, number_text
 from hpn.results.page.chain import Side, chain_of
 from hpn.results.page.chart import Chart, Line, Moment, thinned
-from hpn.results.page.courses import queues_chart
 from hpn.results.page.page import page, view_of
 from hpn.results.page.ranks import UNFINISHED
 from hpn.results.page.setup import fabric_line
 from hpn.results.page.story import answer, harm
+from hpn.results.page.time_charts import queues_chart
 from hpn.results.run.reading import Gap, Run, read
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from docs.site.records import FILES, name_of, records, run_folder
-from hpn.results.run import place
+from hpn.results.run import lifecycle
 from tests.results import whole
 
 DOC = (Path(__file__).parents[2] / "docs" / "run-folder.md").read_text()
@@ -42,8 +42,8 @@ def test_the_reference_says_of_a_field_what_it_holds_and_means() -> None:
 def test_every_file_is_documented(tmp_path: Path) -> None:
     run = whole.whole_run(tmp_path / "run")
     written = {path.name for path in run.path.iterdir()}
-    assert {name for name in place._RESULTS if "." in name} >= written - {"manifest.json", "events.jsonl"}
-    for name in written | {*place._RESULTS}:
+    assert {name for name in lifecycle._RESULTS if "." in name} >= written - {"manifest.json", "events.jsonl"}
+    for name in written | {*lifecycle._RESULTS}:
         assert f"`{name}" in DOC
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, LossPattern
 from hpn.failover.analysis.settings import QUICK
-from hpn.failover.analysis.told import cost
 from hpn.results.page.edges import EdgeSection
 from hpn.results.page.page import page, view_of
 from hpn.results.text.terminal import summary

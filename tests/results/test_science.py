@@ -13,7 +13,7 @@ from hpn.results.comparison.exact import cliffs_delta, holm, mann_whitney, signe
 from hpn.results.comparison.figures import values_of
 from hpn.results.comparison.groups import Compared, grouped, why_not
 from hpn.results.comparison.intervals import Span, bca, difference_of, interval_of_groups, mean, median, paired
-from hpn.results.comparison.science import Evidence, science
+from hpn.results.comparison.science import DifferenceEvidence, science
 from hpn.results.judge.verdict import Check, Outcome, decide
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 
@@ -160,7 +160,7 @@ def runs(version: str, worst_ms: Sequence[float], phases: Sequence[int] = (), ne
     return made
 
 
-def worst(of: Sequence[Compared], to_tell: float | None = None) -> Evidence:
+def worst(of: Sequence[Compared], to_tell: float | None = None) -> DifferenceEvidence:
     found = science(grouped(of, ()), to_tell)
     return next(each for each in found if each.key.name == "worst outage" and "failure" in each.key.where)
 

@@ -43,16 +43,19 @@ def test_the_summary_reads_as_agreed(name: str, outage_ms: int, reasons: tuple[s
 def test_how_long_a_job_stood_still_stands_beside_its_interval() -> None:
     found = metrics()
     stood = Downtime(2004.97, 0, 1, 16, "new", 0.83)
-    still = Downtime(None, 0, None, 2, "", 0.83, "2 of 2 stand-ins did not get 5 packets through in order, first new")
-    for downtime, said in (
-        (stood, "job downtime 2005 ms (2002.22..2006.89): death to 5 packets in order of the last of 16 stand-ins ("),
-        (still, "job downtime: it did not go on, 2 of 2 stand-ins did not get 5 packets through in order, first new ("),
-    ):
+    still = Downtime(
+        None, 0, None, 2, "", 0.83, "2 of 2 replacement flows did not get 5 packets through in order, first new"
+    )
+    all_through = (
+        "job downtime 2005 ms (2002.22..2006.89): death to 5 packets in order of the last of 16 replacement flows"
+    )
+    for downtime, said in ((stood, f"{all_through} ("), (still, f"job downtime: it did not go on, {still.reason} (")):
         edges = (found.edges[0], replace(found.edges[1], downtime=downtime))
         text = as_text(summary(MANIFEST, replace(found, edges=edges), verdict(found)))
         assert f"  {said}link repair 0)\n" in text
     late = (*found.flows[:2], replace(found.flows[2], replaces=0))
-    assert "\n3 flows and 1 stand-ins (" in as_text(summary(MANIFEST, replace(found, flows=late), verdict(found)))
+    text = as_text(summary(MANIFEST, replace(found, flows=late), verdict(found)))
+    assert "\n3 flows and 1 replacement flows (" in text
 
 
 def test_what_was_sampled_at_ports_is_told_in_brief() -> None:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from hpn.results.watch.moment import Moment
-from hpn.results.watch.news import Heard, News
-from hpn.results.watch.picture import block, picture
-from hpn.results.watch.told import Since, document
-from hpn.results.watch.trouble import troubles
-from hpn.results.watch.views import JsonLines, Log
+from hpn.results.watch.changes import ChangesSince, document
+from hpn.results.watch.event_lines import EventLines, HeardEvent
+from hpn.results.watch.outputs import JsonLines, Log
+from hpn.results.watch.problems import problems
+from hpn.results.watch.screen import block, picture
+from hpn.results.watch.snapshot import Snapshot
 from hpn.testbed.condition import Condition
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
@@ -55,22 +55,22 @@ def condition(fabric: Fabric, *broken: str, at_ns: int = AT_NS) -> Condition:
     )
 
 
-def moment(fabric: Fabric, found: Condition, busy: dict[str, tuple[float, float]] | None = None) -> Moment:
+def moment(fabric: Fabric, found: Condition, busy: dict[str, tuple[float, float]] | None = None) -> Snapshot:
     """``busy``: links to the shares of their rate that pass up and down."""
     rates = {}
     for name, (up, down) in (busy or {}).items():
         link = fabric.link(name)
         rates[link.lower.ifindex] = Rate(up * link.rate_bps, 0.0, 0)
         rates[link.upper.ifindex] = Rate(down * link.rate_bps, 3.0, 1500)
-    return Moment(fabric.spec.name, "nft", 192.4, fabric, found, rates)
+    return Snapshot(fabric.spec.name, "nft", 192.4, fabric, found, rates)
 
 
-def news(*events: tuple[int, str, str, str, str]) -> News:
+def news(*events: tuple[int, str, str, str, str]) -> EventLines:
     """Events at so many ms after noon: kind, what, node, subject."""
-    made = News(NOON_NS)
+    made = EventLines(NOON_NS)
     for at_ms, kind, what, node, subject in events:
         event = {"at_ns": AT_NS + at_ms * 10**6, "kind": kind, "what": what, "node": node, "subject": subject}
-        made.hear([Heard.of(event)])
+        made.hear([HeardEvent.of(event)])
     return made
 
 
@@ -98,7 +98,7 @@ SHOWN = {
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_screen_as_it_was_approved(name: str, size: tuple[int, int]) -> None:
     seen, heard = SHOWN[name]
-    since = {trouble.key: AT_NS - 12 * 10**9 for trouble in troubles(seen)}
+    since = {trouble.key: AT_NS - 12 * 10**9 for trouble in problems(seen)}
     lines = [line.plain.rstrip() for line in picture(seen, since, heard, *size)]
     assert len(lines) <= size[1]
     assert max(map(len, lines)) <= size[0]
@@ -115,7 +115,7 @@ def test_no_terminal_is_overrun_and_the_headline_is_always_seen(width: int, heig
 
 
 def test_what_went_down_with_a_switch_is_counted_and_not_told_again() -> None:
-    found = troubles(moment(TINY, condition(TINY, TOR)))
+    found = problems(moment(TINY, condition(TINY, TOR)))
     assert [(trouble.kind, trouble.part) for trouble in found] == [
         ("switch dead", TOR),
         ("routes missing", "routes"),
@@ -124,13 +124,13 @@ def test_what_went_down_with_a_switch_is_counted_and_not_told_again() -> None:
 
 
 def test_a_nic_without_any_port_comes_before_everything_else() -> None:
-    found = troubles(moment(TINY, condition(TINY, "p0.s1.t0.0", LINK, "p0.s0.h0.r0.1")))
+    found = problems(moment(TINY, condition(TINY, "p0.s1.t0.0", LINK, "p0.s0.h0.r0.1")))
     assert [trouble.part for trouble in found] == [NIC, "p0.s1.t0.0", "routes"]
 
 
 def test_protocols_that_are_down_though_the_link_is_up_are_told_with_their_reason() -> None:
     idle, session = {"p0.s0.h0:r0p0": ("detached", "hears no LACPDU")}, ("p0.a0.0:s0r0t0",)
-    found = troubles(moment(TINY, Condition(AT_NS, idle=idle, sessions_down=session)))
+    found = problems(moment(TINY, Condition(AT_NS, idle=idle, sessions_down=session)))
     assert [str(trouble) for trouble in found] == [
         f"{LINK} LACP detached: hears no LACPDU",
         "p0.s0.t0.0-p0.a0.0 BGP no session (p0.a0.0)",
@@ -138,12 +138,12 @@ def test_protocols_that_are_down_though_the_link_is_up_are_told_with_their_reaso
 
 
 def test_a_switch_that_lost_its_daemon_by_itself_was_not_broken_by_hand() -> None:
-    (found,) = troubles(moment(TINY, Condition(AT_NS, dead=(TOR,))))
+    (found,) = problems(moment(TINY, Condition(AT_NS, dead=(TOR,))))
     assert str(found) == f"{TOR} has lost its BGP daemon"
 
 
 def test_a_cause_keeps_its_age_until_it_is_over() -> None:
-    since = Since()
+    since = ChangesSince()
     first = moment(TINY, condition(TINY, LINK))
     assert [[trouble.part for trouble in some] for some in since.look(first)] == [[LINK, "routes"], []]
     later = moment(TINY, condition(TINY, LINK, at_ns=AT_NS + 5 * 10**9))
@@ -192,8 +192,8 @@ def test_a_queue_pair_that_is_stuck_stays_on_the_screen_and_is_in_log_and_json()
     """Path control moves many more; the one that it could not move is what somebody has to know."""
     stuck = {"at_ns": 1, "kind": "path", "node": "p0.s0.h5", "subject": "41", "what": "stuck", "detail": {"tries": 128}}
     moved = [stuck | {"at_ns": 10**9 * at, "subject": str(at), "what": "moved"} for at in range(1, 6)]
-    made = News(0)
-    made.hear(Heard.of(event) for event in (stuck, *moved))
+    made = EventLines(0)
+    made.hear(HeardEvent.of(event) for event in (stuck, *moved))
     assert "path stuck" in made.last(2)[0]
     assert "p0.s0.h5:41 tries=128" in made.last(2)[0]
     told: list[str] = []
@@ -207,8 +207,8 @@ def test_nothing_that_an_event_says_reaches_the_terminal_as_a_command() -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J[red]\u202e\n"
     event: dict[str, object] = dict.fromkeys(("kind", "what", "node", "subject"), hostile)
     event |= {"at_ns": "never", "detail": {hostile: hostile}}
-    made = News(0)
-    made.hear([Heard.of(event), Heard.of({})])
-    lines = [*made.last(9), made.line(Heard.of(event))]
+    made = EventLines(0)
+    made.hear([HeardEvent.of(event), HeardEvent.of({})])
+    lines = [*made.last(9), made.line(HeardEvent.of(event))]
     assert all(line.isprintable() for line in lines)
     assert "[red]" in Text(lines[0]).plain, "brackets are brackets"

@@ -11,9 +11,9 @@ from hpn.failover.analysis.hostload import HostMoment
 from hpn.failover.analysis.job import SpanTime
 from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
 from hpn.failover.analysis.paths import PathAt
-from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.failover.analysis.port_sampling import Sampled, Sampling, Series, Watched
 from hpn.failover.analysis.series import Bins, SeriesFlow
-from hpn.results.run.counted import QueuePairCounts, WorkerCounts, Workers
+from hpn.results.run.counters import QueuePairCounts, WorkerCounts, Workers
 from hpn.results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
 from hpn.results.run.figures import Timelines
 from hpn.results.run.folder import RunFolder, create

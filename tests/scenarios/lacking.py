@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from hpn.failover.analysis.downtime import Downtime
 from hpn.failover.analysis.job import Done, Iteration, JobEdge, JobMetrics, MessageTimes, SpanResult
-from hpn.failover.analysis.marks import Mark, Marked
 from hpn.failover.analysis.model import DrillMetrics, FlowResult, Goodput, NoiseFloor, Relation
 from hpn.failover.analysis.offered import Offered
 from hpn.failover.analysis.placement import Placement, TierSpread
 from hpn.failover.analysis.ports import NicBalance, PortMetrics
+from hpn.failover.analysis.protocol_events import EventSpan, ProtocolEvent
 from hpn.failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.metric import Lack
@@ -75,7 +75,7 @@ def _with_parts(found: DrillMetrics, what: Lack) -> DrillMetrics:
         Lack.BEFORE: replace(ports, balance=silent.balance),
     }.get(what, ports)
     transfers = Transfers(_PLAN, (_CUT,) if what is Lack.CUT_OFF else ())
-    marks = (Marked(Mark.LACP, 2, 1005 * MS, "a", 5999 * MS, "b"),) if what is Lack.CUT_OFF else ()
+    marks = (EventSpan(ProtocolEvent.LACP, 2, 1005 * MS, "a", 5999 * MS, "b"),) if what is Lack.CUT_OFF else ()
     waiting = Downtime(None, 1000 * MS, None, 2, "", 1.0, "not yet") if what is Lack.CUT_OFF else None
     quiet = NoiseFloor(0.0, 0.0, 0.0, 0.0, 0, 0, 0.0) if what in {Lack.EMPTY, Lack.IDLE, Lack.BEFORE} else found.noise
     edges = tuple(replace(edge, marks=marks, downtime=waiting) for edge in found.edges)

@@ -16,7 +16,7 @@ from hpn.failover.faults.moments import Moment
 from hpn.failover.inject.injector import Injector
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run import session
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.files.document import parse
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from hpn.results.run.folder import RunFolder, create
 from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
-from hpn.scenarios.run.kept import keep
-from hpn.scenarios.run.measured import Measured
+from hpn.scenarios.run.measurement import Measurement
+from hpn.scenarios.run.stored_records import keep
 from tests.results.sample import MANIFEST
 
 
-def judged_run(folder: Path, measured: Measured) -> RunFolder:
+def judged_run(folder: Path, measured: Measurement) -> RunFolder:
     """The folder of a run with its records kept: judged and written."""
     run = create(folder)
     run.write_events(measured.events)

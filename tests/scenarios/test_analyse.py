@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from hpn.failover.analysis.model import QUICK, EdgeKind
-from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.failover.analysis.port_sampling import Sampled, Sampling, Series, Watched
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.folder import RunFolder, load
 from hpn.scenarios.run.analyse import analyse
 from hpn.scenarios.run.judgement import judge_measured
-from hpn.scenarios.run.kept import FOLDER, keep, kept
-from hpn.scenarios.run.measured import Facts, Measured
+from hpn.scenarios.run.measurement import Facts, Measurement
+from hpn.scenarios.run.stored_records import FOLDER, keep, kept
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.traffic.streams.columns import InMemory, whole
@@ -34,7 +34,7 @@ from tests.scenarios.run_folders import judged_run
 AT = 4 * S
 
 
-def measured_streams(ports: Sampled | None = None) -> Measured:
+def measured_streams(ports: Sampled | None = None) -> Measurement:
     """Two flows; the network of one is dead for 20 ms, and the limit is 50 ms."""
     flows = (flow(0), flow(1, src="p0.s0.h1.r0", dst="p0.s1.h1.r0"))
     records = record(flows[0], 9 * S, [Dead(AT, AT + 20 * MS)], jitter_ns=2 * MS) + record(flows[1], 9 * S)
@@ -50,7 +50,7 @@ def measured_streams(ports: Sampled | None = None) -> Measured:
         machine_drops=0,
         differences=(),
     )
-    return Measured(facts, tuple(sorted(EVENTS, key=lambda event: event.at_ns)), *records.tables, ports)
+    return Measurement(facts, tuple(sorted(EVENTS, key=lambda event: event.at_ns)), *records.tables, ports)
 
 
 def _sampled() -> Sampled:

@@ -18,8 +18,8 @@ from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.run.analyse import analyse
 from hpn.scenarios.run.judgement import judge_measured
-from hpn.scenarios.run.kept import FOLDER, keep, kept
-from hpn.scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
+from hpn.scenarios.run.stored_records import FOLDER, keep, kept
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import parse
 from hpn.traffic.jobengine.records import MESSAGE, SPAN
@@ -47,7 +47,7 @@ def _expectations() -> tuple[Expectation, ...]:
     return drill_from(parse(DRILL, "d.yaml"), Path()).expectations
 
 
-def _measured() -> Measured:
+def _measured() -> Measurement:
     """Two ranks end an iteration every 100 ms, from the first to the ninth second."""
     spans = np.zeros(4 * 80, SPAN)
     for at in range(80):
@@ -62,7 +62,7 @@ def _measured() -> Measured:
     counters = {"p0.s0.h0.r0": {"packet_seq_err": 3}}
     job = JobFacts({0: programs, 1: programs}, 2, MS // 2, 1000, 3, counters)
     facts = Facts(_expectations(), QUICK, (flow(0),), (edge(4 * S, 9 * S),), S, 3 * S, 9 * S, LOAD, 0, (), job=job)
-    return Measured(facts, (), *NO_PACKETS, None, JobRecords(spans, messages))
+    return Measurement(facts, (), *NO_PACKETS, None, JobRecords(spans, messages))
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from hpn.scenarios.batch.pool.task import Task
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
 from hpn.scenarios.run import calibrate, session
-from hpn.scenarios.run.asked import asked_of
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
+from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from tests.results.sample import MANIFEST

@@ -11,9 +11,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from hpn.results.export.ci import CiRun, exit_code, grouped
-from hpn.results.judge.repeats.together import judge_repeats
+from hpn.results.judge.repeats.judging import judge_repeats
 from hpn.results.judge.verdict import Outcome, at_most, decide, holds
-from hpn.results.page.many import many_view
+from hpn.results.page.runs_page import many_view
 from hpn.results.run.folder import create
 from hpn.results.run.manifest import Manifest
 from hpn.scenarios.batch.pool.drills import DrillBody, body_from, task_for
@@ -21,7 +21,7 @@ from hpn.scenarios.batch.pool.task import OUTPUT, Task
 from hpn.scenarios.batch.suite.schedule import in_order, run_suite, wanted_of, write_reports
 from hpn.scenarios.batch.suite.suite import Run, Suite
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.run.job import job_from
+from hpn.scenarios.run.remote_task import job_from
 from tests.results.sample import MANIFEST
 from tests.scenarios.pool.pretended import Makes, Pretended, asked, fails
 

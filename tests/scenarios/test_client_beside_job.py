@@ -20,8 +20,8 @@ from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import queue_pairs_of
 from hpn.scenarios.run.analyse import analyse
 from hpn.scenarios.run.judgement import judge_measured
-from hpn.scenarios.run.kept import kept
-from hpn.scenarios.run.measured import Measured
+from hpn.scenarios.run.measurement import Measurement
+from hpn.scenarios.run.stored_records import kept
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
@@ -51,7 +51,7 @@ def beside() -> Drill:
     return drill_from(parse(BESIDE, "d.yaml"), Path())
 
 
-def _both(misread: int = 0) -> Measured:
+def _both(misread: int = 0) -> Measurement:
     return client_beside_job(beside().expectations, misread)
 
 
@@ -124,7 +124,7 @@ def test_the_terminal_shows_a_job_and_the_client_beside_it() -> None:
     assert "client command: 2 ranks, 2 of which tell steps, 80 steps done by all of these, one every 100 ms" in said
 
 
-def _with_logs(measured: Measured) -> Measured:
+def _with_logs(measured: Measurement) -> Measurement:
     """As if the client's processes had printed ``LOGS``."""
     beside = measured.facts.beside
     assert beside is not None

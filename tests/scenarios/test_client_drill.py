@@ -19,8 +19,8 @@ from hpn.scenarios.drill.workload import queue_pairs_of
 from hpn.scenarios.run import client_site, clients_on_lab
 from hpn.scenarios.run.analyse import analyse
 from hpn.scenarios.run.judgement import judge_measured
-from hpn.scenarios.run.kept import FOLDER, kept
-from hpn.scenarios.run.measured import Measured
+from hpn.scenarios.run.measurement import Measurement
+from hpn.scenarios.run.stored_records import FOLDER, kept
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
@@ -92,7 +92,7 @@ def test_what_the_machine_lacks_is_said_before_anything_starts(tmp_path: Path) -
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
 
 
-def _measured(deaths: tuple[DeathFact, ...] = (), misread: int = 0) -> Measured:
+def _measured(deaths: tuple[DeathFact, ...] = (), misread: int = 0) -> Measurement:
     return client_alone(drill().expectations, deaths, misread)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from hpn.failover.analysis.marks import Mark
-from hpn.failover.analysis.readings import Ports, Sampling
+from hpn.failover.analysis.port_sampling import Ports, Sampling
+from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.failover.faults import FAULTS, parameters
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Workload
@@ -24,11 +24,11 @@ from hpn.scenarios.drill.schema import (
     expectation_model,
 )
 from hpn.scenarios.drill.sections import SECTIONS
-from hpn.scenarios.expect.asked import At, Bound, Flows
 from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.selection import At, Bound, Flows
 from hpn.testbed.files.document import parse
 from hpn.traffic.collectives.registry import COLLECTIVES
-from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.congestion.parameter_sets import PARAMETERS
 from hpn.traffic.flows.paths import CHOICES
 from hpn.traffic.flows.patterns import PATTERNS
 from hpn.traffic.job.messages import MESSAGE_PATTERNS
@@ -47,7 +47,7 @@ MODELS: tuple[type[BaseModel], ...] = (
 
 def _keys() -> Iterator[str]:
     yield from METRICS
-    for words in (Bound, Mark):
+    for words in (Bound, ProtocolEvent):
         yield from (word.value for word in words)
     for model in MODELS:
         yield from (field.alias or name for name, field in model.model_fields.items() if name != "of")

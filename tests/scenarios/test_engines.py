@@ -15,7 +15,7 @@ from hpn.results.judge.verdict import decide, holds
 from hpn.results.run.claim import in_use
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.run.engines import run_in_guest
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
 from hpn.testbed.vm.engines import EngineSpec
 from hpn.testbed.vm.guest import GuestJob, GuestResult

@@ -21,7 +21,7 @@ from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import engines, estimate, wall_cost
 from hpn.scenarios.run.effort import CLIENT, Effort, effort_of
-from hpn.scenarios.run.estimate import Asked
+from hpn.scenarios.run.estimate import EstimateRequest
 from hpn.scenarios.run.wall_cost import Cost, Stages
 from hpn.testbed.files.document import parse
 from hpn.testbed.vm.engines import ENGINES, HOST
@@ -94,26 +94,30 @@ def test_a_client_counts_as_one_and_what_it_sends_is_unknown() -> None:
 
 
 def test_nothing_is_told_of_what_is_over_within_a_minute() -> None:
-    assert estimate.told([Asked(SMALL, VIRTUAL)], ()) == ""
-    assert estimate.told([Asked(SMALL, HOST)], ()) == ""
+    assert estimate.told([EstimateRequest(SMALL, VIRTUAL)], ()) == ""
+    assert estimate.told([EstimateRequest(SMALL, HOST)], ()) == ""
     assert estimate.told([], ()) == ""
 
 
 def test_the_line_says_time_counts_and_where_the_figure_is_from() -> None:
-    guess = estimate.told([Asked(LARGE, VIRTUAL)], ())
+    guess = estimate.told([EstimateRequest(LARGE, VIRTUAL)], ())
     assert guess == "takes about 7 min (5,000,000 packets, 80 nodes; first guess, not measured here yet)"
-    measured = estimate.told([Asked(LARGE, VIRTUAL)], [Cost(VIRTUAL.name, "job", 1.0, 2.0, 1.0)])
+    measured = estimate.told([EstimateRequest(LARGE, VIRTUAL)], [Cost(VIRTUAL.name, "job", 1.0, 2.0, 1.0)])
     assert measured == "takes about 13 min (5,000,000 packets, 80 nodes; measured on this machine)"
 
 
 def test_many_short_runs_take_long_and_side_by_side_less() -> None:
-    asked = [Asked(SMALL, VIRTUAL)] * 60
+    asked = [EstimateRequest(SMALL, VIRTUAL)] * 60
     assert estimate.told(asked, (), 1, 2).startswith("60 runs take about 15 min (15,000,000 packets, 16 nodes;")
     assert estimate.told(asked, (), 2, 2).startswith("60 runs take about 7 min ")
 
 
 def test_a_suite_has_runs_of_several_engines() -> None:
-    asked = [Asked(SMALL, VIRTUAL)] * 4 + [Asked(SMALL, ENGINES["uml"])] * 4 + [Asked(SMALL, HOST)] * 2
+    asked = (
+        [EstimateRequest(SMALL, VIRTUAL)] * 4
+        + [EstimateRequest(SMALL, ENGINES["uml"])] * 4
+        + [EstimateRequest(SMALL, HOST)] * 2
+    )
     assert estimate.told(asked, (), 1, 2).startswith("10 runs take about 3 min (16 nodes; ")
 
 
@@ -227,7 +231,7 @@ def test_a_drill_that_runs_many_times_is_counted_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(estimate, "effort_of", count)
     one, other = catalogue.load("link-down"), catalogue.load("tor-crash")
     runs = {str(at): (one if at % 2 else other, VIRTUAL) for at in range(20)}
-    assert estimate.asked_of(runs) == dict.fromkeys(runs, Asked(SMALL, VIRTUAL))
+    assert estimate.asked_of(runs) == dict.fromkeys(runs, EstimateRequest(SMALL, VIRTUAL))
     assert sorted(counted) == ["link-down", "tor-crash"]
 
 

@@ -30,7 +30,7 @@ from hpn.failover.faults import (
     settled,
 )
 from hpn.failover.faults.moments import moments
-from hpn.scenarios.drill.blast import relations, transit_flows
+from hpn.scenarios.drill.blast_radius import relations, transit_flows
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hpn.failover.analysis.model import EdgeKind, Relation
 from hpn.failover.faults import LinkDown, LinkFlap, PlannedEdge, PlannedFault, TorCrash, nics_hit
-from hpn.scenarios.drill.blast import relations, transit_flows
+from hpn.scenarios.drill.blast_radius import relations, transit_flows
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric

@@ -10,14 +10,14 @@ import pytest
 
 from hpn.failover.analysis.job import Iteration, JobMetrics, MessageTimes, SpanResult
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.port_sampling import Ports
 from hpn.failover.analysis.ports import PortMetrics, PortResult
-from hpn.failover.analysis.readings import Ports
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.paper.claim import drawn, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
 from hpn.scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues, period_ms
 from hpn.scenarios.paper.job_claims import JOB_CLAIMS
-from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.judges import ClaimEvidence, Finding
 from hpn.scenarios.paper.reproduce import choose, drill_file
 from hpn.scenarios.paper.segments import segments, span_of
 from hpn.testbed.errors import MachineError
@@ -40,9 +40,9 @@ def _run(ms: float, times: int = 10, *, first_ms: float = 1500.0, compute_ms: fl
     return replace(metrics((), ()), job=job)
 
 
-def _found(better: Sequence[DrillMetrics], other: Sequence[DrillMetrics]) -> tuple[Evidence, Pair]:
+def _found(better: Sequence[DrillMetrics], other: Sequence[DrillMetrics]) -> tuple[ClaimEvidence, Pair]:
     runs = {f"a@{at}": run for at, run in enumerate(better, 1)} | {f"b@{at}": run for at, run in enumerate(other, 1)}
-    evidence = Evidence(runs, {}, {}, inventory(load_fabric("tiny")))
+    evidence = ClaimEvidence(runs, {}, {}, inventory(load_fabric("tiny")))
     return evidence, Pair(*(tuple(name for name in runs if name[0] == which) for which in "ab"))
 
 
@@ -131,7 +131,7 @@ def test_a_job_spans_as_few_segments_as_hold_it(preset: str, hosts: int, fewest:
 
 
 def test_nineteen_segments_of_dcn_plus_are_three_of_hpn() -> None:
-    evidence = Evidence({}, {}, {}, inventory(load_fabric("tiny")))
+    evidence = ClaimEvidence({}, {}, {}, inventory(load_fabric("tiny")))
     found = segments(evidence)
     assert found.agrees
     assert found.ours.startswith("18-19 to 3 for 288 to 299 hosts of 8")

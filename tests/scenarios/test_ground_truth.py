@@ -12,9 +12,9 @@ import pytest
 from hpn.results.judge.ground_truth import GroundTruth, from_json, ground_truth_table
 from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.selfcheck.selftest import start
+from hpn.scenarios.selfcheck.selftest.exact_loss import DOWN, UP, DropSpan, Observed, flows
 from hpn.scenarios.selfcheck.selftest.ground_truth import analyse_truth
 from hpn.scenarios.selfcheck.selftest.sizes import Pause, Plan
-from hpn.scenarios.selfcheck.selftest.truths import DOWN, UP, Observed, Span, flows
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
@@ -52,7 +52,7 @@ class World:
         both.sent.tofile(folder / "sent")
         both.received.tofile(folder / "received")
         report = TrafficReport((), self.drops, (str(folder / "sent"),), (str(folder / "received"),))
-        spans = [Span(dead.start_ns, dead.start_ns, dead.end_ns, dead.end_ns) for dead in self.reported]
+        spans = [DropSpan(dead.start_ns, dead.start_ns, dead.end_ns, dead.end_ns) for dead in self.reported]
         end_ns = spans[-1].lift_after_ns + PLAN.spacing_ns
         return analyse_truth(
             Observed(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpn.scenarios.run.job import Job, answered, in_guest
+from hpn.scenarios.run.remote_task import RemoteTask, answered, in_guest
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.console import Console
 from hpn.testbed.vm.engines import EngineSpec
@@ -49,5 +49,5 @@ class _Ended:
 def test_a_command_without_an_answer_is_told_by_its_own_words(engine: _Ended, text: str, tmp_path: Path) -> None:
     spec = EngineSpec(name="uml", start=lambda: engine)
     with pytest.raises(MachineError) as ended:
-        answered(spec, in_guest(Job("run", spec.name), spec, tmp_path, 10.0, lambda _line: None))
+        answered(spec, in_guest(RemoteTask("run", spec.name), spec, tmp_path, 10.0, lambda _line: None))
     assert str(ended.value) == text

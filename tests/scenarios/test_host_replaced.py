@@ -12,7 +12,7 @@ from hpn.failover.faults import MS, HostReplaced, PlannedFault
 from hpn.failover.faults.moments import moments
 from hpn.failover.inject.injector import Injector
 from hpn.scenarios.drill.model import Workload
-from hpn.scenarios.drill.spares import assigned, stand_ins
+from hpn.scenarios.drill.spares import assigned, replacement_flows
 from hpn.scenarios.drill.workload import flows_of
 from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.events import EventKind, now_ns
@@ -35,7 +35,7 @@ async def test_a_spare_carries_the_packets_of_a_dead_host_and_its_queue_pairs_mo
         planned = [PlannedFault("power", HostReplaced(DEAD, 300 * MS), 300 * MS, 2000 * MS)]
         faults = assigned(lab.fabric, planned).faults
         flows = flows_of(Workload(queue_pairs=2, load=0.02, ib_timeout=17), lab.fabric)
-        traffic = LabTraffic(lab, flows, tmp_path, later=stand_ins(lab.fabric, faults, flows))
+        traffic = LabTraffic(lab, flows, tmp_path, later=replacement_flows(lab.fabric, faults, flows))
         old = {flow.id for flow in flows if f"{DEAD}.r" in flow.name}
         new = {flow.id: flow for flow in traffic.flows if flow.replaces is not None}
         assert {flow.replaces for flow in new.values()} == old

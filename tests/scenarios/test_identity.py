@@ -12,8 +12,8 @@ from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.identity import Identity, differences, experiment_of, identity_in, identity_of, sets_apart, since
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.run.asked import asked_of
 from hpn.scenarios.run.phase import in_phase, phase_of
+from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_topology
 from tests.results.sample import MANIFEST

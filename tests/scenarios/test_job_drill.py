@@ -13,21 +13,21 @@ from hpn.failover.analysis.job import Death, Iteration, JobFacts, JobMetrics, Me
 from hpn.failover.analysis.metrics.job import job_metrics
 from hpn.failover.analysis.settings import Settings
 from hpn.scenarios.drill.catalogue import find
-from hpn.scenarios.drill.job import Job, plan_of, told
+from hpn.scenarios.drill.job import JobSpec, plan_of, told
 from hpn.scenarios.drill.load import drill_from, load_drill
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import queue_pairs_of
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.figure import Figure
 from hpn.scenarios.expect.metrics import METRICS
-from hpn.scenarios.run import space
+from hpn.scenarios.run import disk_space
 from hpn.scenarios.run.calibrate import Calibration, check
 from hpn.scenarios.run.phase import in_phase
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.spec import SecondClassSpec
 from hpn.testbed.files.document import parse
-from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.congestion.parameter_sets import PARAMETERS
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.job.standby import Replaced
@@ -57,13 +57,13 @@ def test_a_machine_s_calibration_is_of_streams() -> None:
 def test_queue_pairs_of_one_nic_take_no_more_room_than_their_port_lets_through() -> None:
     fabric = build(JOB.topology)
     one, eight = (
-        queue_pairs_of(replace(JOB, job=replace(JOB.job or Job(CollectiveWork("", 1)), queue_pairs=count)), fabric)
+        queue_pairs_of(replace(JOB, job=replace(JOB.job or JobSpec(CollectiveWork("", 1)), queue_pairs=count)), fabric)
         for count in (1, 8)
     )
     assert len(eight) == 8 * len(one)
-    wanted = space.job_record_bytes(one, 10**10, keep=False)
-    assert space.job_record_bytes(eight, 10**10, keep=False) == wanted
-    assert space.job_record_bytes(one, 10**10, keep=True) == 2 * wanted
+    wanted = disk_space.job_record_bytes(one, 10**10, keep=False)
+    assert disk_space.job_record_bytes(eight, 10**10, keep=False) == wanted
+    assert disk_space.job_record_bytes(one, 10**10, keep=True) == 2 * wanted
     nics = {pair.src_nic: pair.rate_pps for pair in one}
     assert wanted == pytest.approx(sum(nics.values()) * 10 * 256, rel=1e-6)
 

@@ -10,13 +10,13 @@ from hpn.failover.analysis.job import DeathFact, JobMetrics
 from hpn.failover.analysis.model import EdgeKind
 from hpn.results.judge.verdict import Check, Outcome
 from hpn.results.text.terminal import describe
-from hpn.scenarios.expect.asked import At, Bound
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.selection import At, Bound
 from hpn.scenarios.expect.verdict import judge_expectation
 from hpn.scenarios.run.judgement import judge_measured
-from hpn.scenarios.run.measured import Measured
+from hpn.scenarios.run.measurement import Measurement
 from tests.failover.test_job_metrics import FACTS, every, told
 from tests.scenarios.client_runs import client_alone
 
@@ -116,7 +116,7 @@ def test_results_that_nobody_checked_are_not_right() -> None:
     assert (found.outcome, found.evidence) == (OPEN, "no result was checked")
 
 
-def _client(compared: int | None) -> Measured:
+def _client(compared: int | None) -> Measurement:
     """A client whose ranks end steps, of which so many were compared and none is wrong."""
     found = client_alone((Expectation(METRICS["wrong_results"], Bound.AT_MOST, 0),))
     job = found.facts.job

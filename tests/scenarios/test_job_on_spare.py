@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.job import JobSpec, plan_of
 from hpn.scenarios.run import job_on_lab
 from hpn.scenarios.run.job_on_lab import LabJob
 from hpn.testbed.events import EventKind, now_ns
@@ -31,7 +31,7 @@ async def test_ranks_of_a_host_that_answers_nobody_go_on_at_a_spare(
 ) -> None:
     monkeypatch.setattr(job_on_lab, "_WORKER_PPS", 1)  # a worker for each core
     policy = RestartPolicy(2000 * MS, spares=1)
-    job = Job(CollectiveWork("all-reduce", 200_001), gpus=1, restart=policy)
+    job = JobSpec(CollectiveWork("all-reduce", 200_001), gpus=1, restart=policy)
     events = Recorder()
     lab = Lab.start(build(PRESETS["tiny-spare"].spec), events.append)
     try:

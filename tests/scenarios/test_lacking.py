@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from hpn.failover.analysis.marks import Mark
+from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.results.judge.verdict import Outcome
-from hpn.scenarios.expect.asked import At, Bound
 from hpn.scenarios.expect.evidence import Evidence
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.metric import Lack, Metric, Shape, Takes
 from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.expect.scope import Scope
+from hpn.scenarios.expect.selection import At, Bound
 from hpn.scenarios.expect.verdict import judge_expectation
 
 from .lacking import NIC, lacking
@@ -31,7 +31,7 @@ def _asked(metric: Metric) -> list[Expectation]:
         case Shape.PARTS:
             asked = replace(upper, limit=0.0, scope=Scope(nics=(NIC,)))
         case Shape.EVENTS:
-            asked = replace(upper, bound=Bound.AT_LEAST, limit=-_ANY, events=(Mark.CARRIER, Mark.LAG))
+            asked = replace(upper, bound=Bound.AT_LEAST, limit=-_ANY, events=(ProtocolEvent.CARRIER, ProtocolEvent.LAG))
         case Shape.LIMITS:
             asked = upper
     return [asked] if metric.takes is Takes.NOTHING else [replace(asked, edge=At.REPAIR), asked]

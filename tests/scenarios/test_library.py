@@ -10,7 +10,7 @@ from hpn.failover.faults import FAULTS
 from hpn.scenarios.drill.catalogue import LIBRARY, find, load, ls, names
 from hpn.scenarios.drill.describe import describe
 from hpn.scenarios.drill.workload import flows_of
-from hpn.scenarios.expect.whole import STATE_RESTORED
+from hpn.scenarios.expect.run_metrics import STATE_RESTORED
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 

@@ -14,7 +14,7 @@ from hpn.failover.analysis.placement import Placement, TierSpread
 from hpn.results.judge.verdict import Check
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run.judgement import judge_measured
-from hpn.scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
 from hpn.testbed.files.document import parse
 from hpn.traffic.jobengine.records import MESSAGE, SPAN
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
@@ -54,7 +54,7 @@ def judged(limit: str, placements: tuple[Placement, ...] = PLACEMENTS) -> Check:
     edges = (edge(4 * S, 6 * S), replace(edge(6 * S, 9 * S), kind=EdgeKind.REPAIR))
     facts = Facts(expectations, QUICK, (flow(0),), edges, S, 3 * S, 9 * S, LOAD, 0, (), job=job)
     records = JobRecords(spans, np.zeros(0, MESSAGE))
-    _, verdict = judge_measured(Measured(facts, (), *NO_PACKETS, None, records))
+    _, verdict = judge_measured(Measurement(facts, (), *NO_PACKETS, None, records))
     (found,) = verdict.checks
     return found
 

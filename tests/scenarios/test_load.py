@@ -30,8 +30,8 @@ from hpn.failover.faults import (
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import drill_from, load_drill
 from hpn.scenarios.drill.model import Drill, Profile
-from hpn.scenarios.expect.asked import At, Bound, Flows
 from hpn.scenarios.expect.outage import WORST_OUTAGE
+from hpn.scenarios.expect.selection import At, Bound, Flows
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import parse
 from hpn.testbed.files.units import format_duration, format_percent

@@ -14,7 +14,7 @@ from hpn.results.run.folder import RunFolder
 from hpn.results.run.progress import Progress
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.run import session
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS

@@ -10,13 +10,13 @@ from click.testing import CliRunner
 from hpn.commands.drill import drill as drill_command
 from hpn.scenarios.batch.pool.drills import body_from, task_for
 from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.coordinates import FabricParts, Moving
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.places import Moving, Parts
 from hpn.scenarios.drill.targets import accepted, target_problem
 from hpn.scenarios.run import client_site, engines
-from hpn.scenarios.run.asked import asked_of
 from hpn.scenarios.run.engines import RunBody
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
+from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.build import build
@@ -69,7 +69,7 @@ def test_an_uplink_stays_an_uplink_where_its_name_is_another_networks() -> None:
 
 
 def test_parts_that_are_apart_stay_apart() -> None:
-    own, narrow = Parts(build(_spec(segments=2, hosts=4))), Parts(build(_spec(segments=2, hosts=2)))
+    own, narrow = FabricParts(build(_spec(segments=2, hosts=4))), FabricParts(build(_spec(segments=2, hosts=2)))
     named = [part for name in ("p0.s0.h3", "p0.s0.h0.r1.0", "p0.s1.h2") if (part := own.named(name)) is not None]
     moving = Moving(named, narrow)
     assert [moving.moved(part) for part in named] == ["p0.s0.h1", "p0.s0.h0.r1.0", "p0.s1.h0"]

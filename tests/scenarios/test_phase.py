@@ -13,8 +13,8 @@ from hpn.results.run.folder import RunFolder, create
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.workload import flows_of
 from hpn.scenarios.run import calibrate, session
-from hpn.scenarios.run.order import Order
 from hpn.scenarios.run.phase import in_phase, phase_of, span_ns
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.spec import BgpSpec, FabricSpec, LacpSpec
 from tests.results.sample import MANIFEST, metrics, verdict

@@ -16,7 +16,7 @@ import pytest
 from hpn.results.judge.verdict import Check, Outcome
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run import session
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.fabric.model import Fabric, Link
 from hpn.testbed.files.document import parse
 from hpn.testbed.lab.breaking.impair_egress import EgressShapers

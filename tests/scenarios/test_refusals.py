@@ -15,7 +15,7 @@ from hpn.cli import command_line
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.run import guest_need, refusals, session
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import HpnError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric

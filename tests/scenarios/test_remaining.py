@@ -16,8 +16,8 @@ from hpn.results.run.progress import Progress
 from hpn.scenarios.run import remaining, session, wall_cost
 from hpn.scenarios.run.effort import Effort, effort_of
 from hpn.scenarios.run.engines import run_on, unwatched
-from hpn.scenarios.run.order import Order
 from hpn.scenarios.run.remaining import Remaining
+from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.run.wall_cost import Expected, Stages
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.engines import ENGINES, HOST, EngineSpec

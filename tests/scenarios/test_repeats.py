@@ -21,7 +21,7 @@ from hpn.scenarios.drill import catalogue
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
 from hpn.scenarios.run import calibrate, repeats, session
-from hpn.scenarios.run.order import Batch, Order
+from hpn.scenarios.run.run_order import Batch, Order
 from hpn.testbed.errors import InputError
 from hpn.testbed.vm.engines import ENGINES
 from tests.results.sample import MANIFEST, repeats_from

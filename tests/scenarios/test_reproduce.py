@@ -13,19 +13,19 @@ import pytest
 
 from hpn.failover.analysis.job import Death, Iteration, JobEdge, JobMetrics, MessageTimes
 from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
+from hpn.failover.analysis.port_sampling import Ports
 from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
-from hpn.failover.analysis.readings import Ports
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.folder import RunFolder, create
 from hpn.scenarios.drill.load import load_drill
-from hpn.scenarios.paper.answers import Row, claims_table, exit_code, markdown
-from hpn.scenarios.paper.claim import Answer, Claim, drill_of
+from hpn.scenarios.paper.answers import ClaimRow, claims_table, exit_code, markdown
+from hpn.scenarios.paper.claim import Claim, ClaimAnswer, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
-from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.judges import ClaimEvidence, Finding
 from hpn.scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
 from hpn.scenarios.paper.reproduce import FOLDER, Ran, choose, drill_file, judge, reproduce, wanted_of
 from hpn.scenarios.run.calibrate import packets_per_s
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import InputError, NoisyError
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.build import build
@@ -77,12 +77,12 @@ def test_claims_are_chosen_by_key() -> None:
         choose(["pod-sise"])
 
 
-def reproduced(key: str, out: Path) -> tuple[Row, ...]:
+def reproduced(key: str, out: Path) -> tuple[ClaimRow, ...]:
     claims = choose([key])
     return reproduce(claims, wanted_of(claims, "host", out, ()), "host", out, lambda _line: None, Pretended(here))
 
 
-def _rows(keys: Sequence[str], ran: dict[str, Ran]) -> list[Row]:
+def _rows(keys: Sequence[str], ran: dict[str, Ran]) -> list[ClaimRow]:
     return list(judge(choose(keys), ran, {}))
 
 
@@ -105,7 +105,7 @@ def _found(
     (claim,) = choose([key])
     assert claim.judge is not None
     by_name = {each.architecture: each for each in paths}
-    return claim.judge(Evidence(drills, events or {}, by_name, _pod()))
+    return claim.judge(ClaimEvidence(drills, events or {}, by_name, _pod()))
 
 
 @cache
@@ -116,10 +116,10 @@ def _pod() -> Inventory:
 def test_what_could_not_run_is_not_answered() -> None:
     ran = {name: Ran(None, "no kernel") for name in ("link-down-single-tor", "link-down")}
     (row,) = _rows(["single-tor-link-down"], ran)
-    assert (row.answer, row.ours) == (Answer.NOT_RUN, "link-down-single-tor: no kernel")
+    assert (row.answer, row.ours) == (ClaimAnswer.NOT_RUN, "link-down-single-tor: no kernel")
     ran["link-down-single-tor"] = Ran(RunFolder(Path("nowhere")), "inconclusive: busy")
     (row,) = _rows(["single-tor-link-down"], ran)
-    assert row.answer is Answer.NOT_RUN
+    assert row.answer is ClaimAnswer.NOT_RUN
 
 
 def _kept(folder: Path, **drills: DrillMetrics) -> dict[str, Ran]:
@@ -149,11 +149,11 @@ def _flaps(folder: Path, without_path_control: DrillMetrics) -> dict[str, Ran]:
 
 def test_a_claim_that_differs_in_every_network_without_its_feature_is_shown(tmp_path: Path) -> None:
     (row,) = _rows(["dual-tor-flap"], _flaps(tmp_path, stalled(died=False)))
-    assert row.answer is Answer.AGREES
+    assert row.answer is ClaimAnswer.AGREES
     assert [(each.what, each.answer) for each in row.without] == [
-        ("path control", Answer.DIFFERS),
-        ("a LAG that leaves a dead port", Answer.DIFFERS),
-        ("a second ToR", Answer.DIFFERS),
+        ("path control", ClaimAnswer.DIFFERS),
+        ("a LAG that leaves a dead port", ClaimAnswer.DIFFERS),
+        ("a second ToR", ClaimAnswer.DIFFERS),
     ]
     assert row.without[0].ours.startswith("longest outage 2000.0 ms (HPN), 40.0 ms (Clos)")
     assert exit_code([row]) == 0
@@ -162,7 +162,7 @@ def test_a_claim_that_differs_in_every_network_without_its_feature_is_shown(tmp_
 
 def test_a_claim_that_holds_without_its_feature_too_is_not_shown(tmp_path: Path) -> None:
     (row,) = _rows(["dual-tor-flap"], _flaps(tmp_path, link_down()))
-    assert (row.answer, row.without[0].answer) == (Answer.NOT_SHOWN, Answer.AGREES)
+    assert (row.answer, row.without[0].answer) == (ClaimAnswer.NOT_SHOWN, ClaimAnswer.AGREES)
     assert exit_code([row]) == 1
 
 
@@ -171,7 +171,7 @@ def test_a_drill_that_fails_its_own_expectations_is_no_evidence(tmp_path: Path, 
     ran = _flaps(tmp_path, stalled(died=False))
     ran[name] = Ran(ran[name].run, "failed: state restored", failed=True)
     (row,) = _rows(["dual-tor-flap"], ran)
-    assert row.answer is Answer.NO_EVIDENCE
+    assert row.answer is ClaimAnswer.NO_EVIDENCE
     assert f"{name}: failed: state restored" in (row.ours, *(each.ours for each in row.without))
     assert exit_code([row]) == 1
 
@@ -179,7 +179,7 @@ def test_a_drill_that_fails_its_own_expectations_is_no_evidence(tmp_path: Path, 
 def test_a_network_without_the_feature_that_could_not_run_leaves_the_claim_open(tmp_path: Path) -> None:
     ran = _flaps(tmp_path, stalled(died=False)) | {"link-flap-lag-stays": Ran(None, "no nftables")}
     (row,) = _rows(["dual-tor-flap"], ran)
-    assert row.answer is Answer.NOT_RUN
+    assert row.answer is ClaimAnswer.NOT_RUN
     assert exit_code([row]) == 4
 
 
@@ -194,13 +194,13 @@ def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, m
 
     monkeypatch.setattr("hpn.scenarios.run.session.run", run)
     (row,) = reproduced("single-tor-link-down", tmp_path)
-    assert (row.answer, row.ours) == (Answer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
+    assert (row.answer, row.ours) == (ClaimAnswer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
     assert json.loads((tmp_path / "reproduction.json").read_text())["claims"][0]["answer"] == "no evidence"
 
 
 def test_what_nothing_speaks_to_says_so() -> None:
     (row,) = _rows(["failure-rates"], {})
-    assert (row.answer, row.by, row.ours) == (Answer.NOT_REPRODUCED, "nothing yet", "-")
+    assert (row.answer, row.by, row.ours) == (ClaimAnswer.NOT_REPRODUCED, "nothing yet", "-")
 
 
 def test_the_pod_is_counted() -> None:
@@ -209,11 +209,11 @@ def test_the_pod_is_counted() -> None:
         "15,360 GPUs, 240 ToRs, 120 Aggs, 30,720 + 14,400 links",
         "ToR 1.067:1",
     ]
-    assert {row.answer for row in rows} == {Answer.COMPUTED}
+    assert {row.answer for row in rows} == {ClaimAnswer.COMPUTED}
     found = [(without.by, without.ours, without.answer) for row in rows for without in row.without]
     assert found == [
-        ("hpn plan dcn-plus-pod", "512 GPUs, 8 ToRs, 8 Aggs, 1,024 + 512 links", Answer.DIFFERS),
-        ("hpn plan dcn-plus-pod", "ToR 1.000:1", Answer.DIFFERS),
+        ("hpn plan dcn-plus-pod", "512 GPUs, 8 ToRs, 8 Aggs, 1,024 + 512 links", ClaimAnswer.DIFFERS),
+        ("hpn plan dcn-plus-pod", "ToR 1.000:1", ClaimAnswer.DIFFERS),
     ]
 
 
@@ -366,7 +366,7 @@ def test_a_figure_whose_interval_has_the_limit_within_tells_nothing(tmp_path: Pa
     assert _answer("dual-tor-repair", link_down=link_down(), link_down_full_load=early) is None, "a packet's period"
     assert _answer("dual-tor-repair", link_down=link_down(), link_down_full_load=late) is True
     (row,) = _rows(["dual-tor-flap"], _flaps(tmp_path, _halted(99)))
-    assert (row.answer, row.without[0].answer) == (Answer.NOT_TOLD, Answer.NOT_TOLD)
+    assert (row.answer, row.without[0].answer) == (ClaimAnswer.NOT_TOLD, ClaimAnswer.NOT_TOLD)
     assert exit_code([row]) == 4
 
 
@@ -448,9 +448,9 @@ def test_path_figures_tell_a_second_hash_from_none() -> None:
 def test_the_tables_name_every_claim() -> None:
     rows = _rows(["pod-size", "failure-rates"], {})
     assert exit_code(rows) == 0
-    assert exit_code([replace(rows[0], answer=Answer.NOT_RUN)]) == 4
-    assert exit_code([replace(rows[0], answer=Answer.DIFFERS), *rows]) == 1
-    assert exit_code([replace(rows[0], answer=Answer.DIFFERS, known=True), *rows]) == 0
+    assert exit_code([replace(rows[0], answer=ClaimAnswer.NOT_RUN)]) == 4
+    assert exit_code([replace(rows[0], answer=ClaimAnswer.DIFFERS), *rows]) == 1
+    assert exit_code([replace(rows[0], answer=ClaimAnswer.DIFFERS, known=True), *rows]) == 0
     assert "15,360 GPUs" in as_text(claims_table(rows))
     assert [line for line in markdown(rows, "host").splitlines() if line.startswith("| one pod")]
 
@@ -463,6 +463,6 @@ def test_a_run_too_noisy_to_say_anything_leaves_its_claim_open_and_the_others_an
 
     monkeypatch.setattr("hpn.scenarios.run.session.run", run)
     (row,) = reproduced("single-tor-link-down", tmp_path)
-    assert row.answer is Answer.NOT_RUN
+    assert row.answer is ClaimAnswer.NOT_RUN
     assert "every queue pair died" in row.ours
     assert (tmp_path / "reproduction.json").exists()

@@ -9,12 +9,12 @@ import pytest
 
 from hpn.results.run.drill import DRILL, AskedLimit, PlannedMoment
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.run.asked import asked_of
-from hpn.scenarios.run.beside import copy_beside
-from hpn.scenarios.run.counted import queue_pairs_of, workers_of
+from hpn.scenarios.run.auxiliary_files import copy_beside
+from hpn.scenarios.run.counters import queue_pairs_of, workers_of
 from hpn.scenarios.run.engines import RunBody, body_from
 from hpn.scenarios.run.origin import Origin, commit_of, installed_commit, machine
 from hpn.scenarios.run.phase import in_phase
+from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.fabric.build import build
 from hpn.testbed.vm.engines import HOST
 from hpn.traffic.jobengine.setup import JobReport, JobWorkerReport, NicCounters, QueuePairReport

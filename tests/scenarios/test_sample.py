@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hpn.failover.analysis.port_sampling import Ports, Sampling
 from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
-from hpn.failover.analysis.readings import Ports, Sampling
 from hpn.results.judge.verdict import Check, Outcome
 from hpn.scenarios.drill.describe import describe
 from hpn.scenarios.drill.load import drill_from

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from hpn.failover.analysis.hostload import HostLoad
-from hpn.failover.analysis.marks import Mark, Marked
 from hpn.failover.analysis.model import DrillMetrics, FlowEdgeResult, FlowResult, Goodput, Relation
+from hpn.failover.analysis.protocol_events import EventSpan, ProtocolEvent
 from hpn.results.judge.verdict import Check, Outcome
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.scope import EVERYWHERE, Scope, place_of
@@ -153,31 +153,41 @@ def test_a_stall_is_felt_but_not_when_the_sender_itself_paused(late: int, gap_ms
     assert check("untouched: {rails: [1]}", run).outcome is outcome
 
 
-def marked(*first_last: tuple[Mark, float, float]) -> DrillMetrics:
+def marked(*first_last: tuple[ProtocolEvent, float, float]) -> DrillMetrics:
     """The failure at 1,000 ms, whose window ends at 3,000 ms, with these marks in ms since the injection."""
     marks = tuple(
-        Marked(mark, 2, int((1000 + first) * MS), f"first {mark}", int((1000 + last) * MS), f"last {mark}")
+        EventSpan(mark, 2, int((1000 + first) * MS), f"first {mark}", int((1000 + last) * MS), f"last {mark}")
         for mark, first, last in first_last
     )
     run = metrics((FAILURE,), [between("p0.s0.h0.r0", "p0.s1.h0.r0", at_edge("up", Relation.SENDER, 5))])
     return replace(run, edges=tuple(replace(edge, marks=marks) for edge in run.edges))
 
 
-SEQUENCE = ((Mark.CARRIER, 1, 2), (Mark.LAG, 3, 3), (Mark.ROUTE_WITHDRAWN, 5, 9), (Mark.MOVED, 8, 40))
+SEQUENCE = (
+    (ProtocolEvent.CARRIER, 1, 2),
+    (ProtocolEvent.LAG, 3, 3),
+    (ProtocolEvent.ROUTE_WITHDRAWN, 5, 9),
+    (ProtocolEvent.MOVED, 8, 40),
+)
 
 
 @pytest.mark.parametrize(
     ("marks", "outcome", "measured", "evidence"),
     [
         (SEQUENCE, PASS, 40, "cut failure 0: last moved"),
-        ((*SEQUENCE, (Mark.DIED, 540, 540)), PASS, 40, "cut failure 0: last moved"),
-        (((Mark.BGP_DOWN, 700, 700),), FAIL, 700, "cut failure 0: last bgp-down"),
-        (((Mark.LACP, 5, 1500),), FAIL, 1500, "cut failure 0: last lacp, no 1 s of quiet after the last change"),
+        ((*SEQUENCE, (ProtocolEvent.DIED, 540, 540)), PASS, 40, "cut failure 0: last moved"),
+        (((ProtocolEvent.BGP_DOWN, 700, 700),), FAIL, 700, "cut failure 0: last bgp-down"),
+        (
+            ((ProtocolEvent.LACP, 5, 1500),),
+            FAIL,
+            1500,
+            "cut failure 0: last lacp, no 1 s of quiet after the last change",
+        ),
         ((), OPEN, None, "no protocol changed its state at cut failure 0"),
     ],
 )
 def test_the_lab_has_converged_when_the_last_protocol_is_quiet(
-    marks: Sequence[tuple[Mark, float, float]], outcome: Outcome, measured: float | None, evidence: str
+    marks: Sequence[tuple[ProtocolEvent, float, float]], outcome: Outcome, measured: float | None, evidence: str
 ) -> None:
     found = check("converged: {below: 500 ms, edge: failure}", marked(*marks))
     assert (found.outcome, found.evidence) == (outcome, evidence)
@@ -185,7 +195,7 @@ def test_the_lab_has_converged_when_the_last_protocol_is_quiet(
 
 
 def test_a_lab_that_was_not_quiet_yet_keeps_no_upper_limit() -> None:
-    found = check("converged: {below: 2 s}", marked((Mark.LACP, 5, 1500)))
+    found = check("converged: {below: 2 s}", marked((ProtocolEvent.LACP, 5, 1500)))
     assert (found.outcome, found.open_ended) == (OPEN, True)
 
 
@@ -235,7 +245,7 @@ def test_what_one_edge_surely_broke_is_not_made_doubtful_by_a_longer_figure_of_a
     flows = [between("p0.s0.h0.r0", "p0.s1.h0.r0", *(at_edge("up", Relation.SENDER) for _ in range(2)))]
     run = metrics((FAILURE, slow), flows)
     marks = [
-        (Marked(Mark.LAG, 1, at, "x", at, "x"),)
+        (EventSpan(ProtocolEvent.LAG, 1, at, "x", at, "x"),)
         for at in (FAILURE.inject_before_ns + 900 * MS, slow.inject_before_ns + 1000 * MS)
     ]
     found = replace(run, edges=tuple(replace(e, marks=m) for e, m in zip(run.edges, marks, strict=True)))

@@ -12,8 +12,8 @@ import pytest
 from hpn.results.run.identity import identity_in, identity_of
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run import session
-from hpn.scenarios.run.asked import asked_of
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
+from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
 

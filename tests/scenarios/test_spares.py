@@ -14,7 +14,7 @@ from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.drill.describe import describe
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.spares import Roster, assigned, stand_ins
+from hpn.scenarios.drill.spares import ActiveFlows, assigned, replacement_flows
 from hpn.scenarios.drill.workload import flows_of
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
@@ -83,7 +83,7 @@ def flows(fabric: Fabric = FABRIC) -> tuple[FlowSpec, ...]:
 
 
 def instants(fabric: Fabric, *faults: PlannedFault) -> tuple[tuple[FlowSpec, ...], ...]:
-    return stand_ins(fabric, assigned(fabric, faults).faults, flows(fabric))
+    return replacement_flows(fabric, assigned(fabric, faults).faults, flows(fabric))
 
 
 def test_every_queue_pair_of_the_dead_host_gets_a_stand_in_on_the_same_rail() -> None:
@@ -124,7 +124,7 @@ def test_a_spare_that_dies_is_replaced_by_the_next() -> None:
 def test_a_roster_knows_who_is_there() -> None:
     first, second = instants(TWO_SPARES, planned("a", "p0.s0.h0"), planned("b", "p0.s0.h2", 3000))
     at_first = flows(TWO_SPARES)
-    roster = Roster((*at_first, *first, *second))
+    roster = ActiveFlows((*at_first, *first, *second))
     assert roster.present == at_first
     assert roster.absent == tuple(one.id for one in (*first, *second))
     change = roster.take_over({"p0.s0.h0"})
@@ -176,7 +176,7 @@ def test_a_drill_says_which_spare_takes_over_and_when() -> None:
 
 
 def run(downtime: Downtime | None) -> DrillMetrics:
-    """A flow to the dead host, its stand-in, and one that nothing happens to."""
+    """A flow to the dead host, its replacement, and one that nothing happens to."""
     failure, repair = replace(FAILURE, fault="power"), replace(REPAIR, fault="power", taken_over=("power",))
     dead = at_edge("old", Relation.RECEIVER, 2000, recovered=False, died=True, goodput=Goodput(100.0, 0.0, 0.0))
     gone = at_edge("old", Relation.ABSENT, goodput=Goodput(0.0, 0.0, 0.0))
@@ -196,13 +196,13 @@ def run(downtime: Downtime | None) -> DrillMetrics:
 
 
 STOOD = Downtime(2004.0, 1000 * MS, 3004 * MS, 1, "new", 1.0)
-STILL = Downtime(None, 1000 * MS, None, 1, "", 1.0, "1 of 1 stand-ins did not get through, first new")
+STILL = Downtime(None, 1000 * MS, None, 1, "", 1.0, "1 of 1 replacement flows did not get through, first new")
 
 
 @pytest.mark.parametrize(
     ("expectation", "outcome", "measured", "evidence"),
     [
-        ("job_downtime: {below: 2100 ms}", Outcome.PASS, 2004, "power repair 0: 1 stand-ins, last new"),
+        ("job_downtime: {below: 2100 ms}", Outcome.PASS, 2004, "power repair 0: 1 replacement flows, last new"),
         ("job_downtime: {below: 1990 ms}", Outcome.FAIL, 2004, "power repair 0"),
         ("job_downtime: {below: 2 s}", Outcome.INCONCLUSIVE, 2004, "power repair 0"),  # noise floor 12 ms
         ("job_downtime: {below: 2004.5 ms, fault: power}", Outcome.INCONCLUSIVE, 2004, "power repair 0"),

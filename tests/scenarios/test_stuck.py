@@ -13,7 +13,7 @@ from hpn.results.text.terminal import summary
 from hpn.scenarios.campaign import invariants
 from hpn.scenarios.campaign.result import Invariant
 from hpn.scenarios.run.judgement import judge_measured, moved_wrongly
-from hpn.scenarios.run.measured import Measured
+from hpn.scenarios.run.measurement import Measurement
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.routing.pathcontrol.actions import STUCK
 from tests.failover.synthetic import MS
@@ -25,7 +25,7 @@ from tests.scenarios.test_analyse import AT, measured_streams
 TOLD = "stays on r0p0, where its destination is lost: no source port of 128 leads to a port that works"
 
 
-def stuck() -> Measured:
+def stuck() -> Measurement:
     """A link dies, and the first queue pair's acknowledgements find no other port."""
     found = measured_streams()
     detail: dict[str, str | int | float] = {"dst": "10.0.0.2", "sport": 0xC000, "port": "r0p0", "tries": 128}

@@ -19,7 +19,7 @@ from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.run import session
 from hpn.scenarios.run.guard import Guard
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.events import EventKind
 from hpn.testbed.files.document import parse

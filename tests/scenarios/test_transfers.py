@@ -10,12 +10,12 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.scenarios.drill.catalogue import load
 from hpn.scenarios.drill.model import Workload
 from hpn.scenarios.drill.workload import flows_of
-from hpn.scenarios.expect.asked import At, Bound, Flows
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.figure import Figure
 from hpn.scenarios.expect.metric import Pauses
 from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.selection import At, Bound, Flows
 from hpn.testbed.fabric.build import build
 from tests.failover.synthetic import MS, Dead, S
 from tests.failover.test_transfers import FAULT_NS, measure, records, sent_by

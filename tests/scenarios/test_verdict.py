@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from hpn.failover.analysis.cpu_waits import Waits
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.metrics.doubts import unexplained_losses
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
 from hpn.failover.analysis.settings import QUICK
-from hpn.failover.analysis.waits import Waits
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.scenarios.drill.catalogue import load
 from hpn.scenarios.expect.evidence import RunFacts

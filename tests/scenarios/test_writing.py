@@ -16,23 +16,23 @@ from hpn.failover.faults import FAULTS
 from hpn.scenarios.drill import catalogue, writing
 from hpn.scenarios.drill.load import drill_from, load_drill
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.writing import TEMPLATES, Wish, written
+from hpn.scenarios.drill.writing import TEMPLATES, DrillRequest, written
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
 
 _NO_DRILL = {(template, "host-replaced") for template in ("job", "training", "client")}
-"""A job and a client have no stand-ins; the refusal says what to write."""
+"""A job and a client have no replacement flows; the refusal says what to write."""
 
 
-def _loaded(wish: Wish) -> Drill:
+def _loaded(wish: DrillRequest) -> Drill:
     return drill_from(parse(written(wish), "new.yaml"), Path())
 
 
 @pytest.mark.parametrize("template", [each.name for each in TEMPLATES.values() if each.breaks])
 def test_every_template_with_every_fault_loads(template: str) -> None:
     for fault in FAULTS:
-        wish = Wish(template, fault)
+        wish = DrillRequest(template, fault)
         if (template, fault) in _NO_DRILL:
             with pytest.raises(InputError, match="write fault: host-down"):
                 written(wish)
@@ -46,7 +46,7 @@ def test_every_template_with_every_fault_loads(template: str) -> None:
 
 @pytest.mark.parametrize("template", [each.name for each in TEMPLATES.values() if each.breaks])
 def test_what_is_written_is_the_drill_that_was_wanted(template: str) -> None:
-    made = _loaded(Wish(template, "tor-crash", name="mine"))
+    made = _loaded(DrillRequest(template, "tor-crash", name="mine"))
     (planned,) = made.timeline.faults
     assert type(planned.fault) is FAULTS["tor-crash"]
     assert made.name == "mine"
@@ -54,47 +54,47 @@ def test_what_is_written_is_the_drill_that_was_wanted(template: str) -> None:
 
 
 def test_a_baseline_breaks_nothing() -> None:
-    made = _loaded(Wish("baseline"))
+    made = _loaded(DrillRequest("baseline"))
     assert made.timeline.faults == ()
     assert made.name == "baseline"
 
 
 def test_a_fault_has_the_parameters_and_the_topology_of_the_library() -> None:
-    assert "every: 500 ms, down: 300 ms, duration: 3 s}" in written(Wish(fault="flap-storm"))
-    assert "topology: tiny-pods\n" in written(Wish(fault="core-crash"))
-    assert _loaded(Wish(fault="core-crash", topology="tiny-pods")).timeline.faults[0].fault.target == "c0.0"
+    assert "every: 500 ms, down: 300 ms, duration: 3 s}" in written(DrillRequest(fault="flap-storm"))
+    assert "topology: tiny-pods\n" in written(DrillRequest(fault="core-crash"))
+    assert _loaded(DrillRequest(fault="core-crash", topology="tiny-pods")).timeline.faults[0].fault.target == "c0.0"
 
 
 @pytest.mark.parametrize("topology", ["small", "tiny-rail-only", "{preset: tiny, rails: 4}"])
 def test_another_topology_has_a_part_of_its_own_that_breaks(topology: str) -> None:
     for template in ("streams", "training"):
-        made = _loaded(Wish(template, "tor-crash", topology))
+        made = _loaded(DrillRequest(template, "tor-crash", topology))
         assert made.timeline.faults[0].fault.target in build(made.topology).node_by_name
 
 
 def test_a_fault_that_the_library_has_not_is_written_by_its_own_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "LIBRARY", Path("/nowhere"))
     for fault in ("link-down", "link-flap", "rate-drop", "admin-down"):
-        assert type(_loaded(Wish(fault=fault)).timeline.faults[0].fault) is FAULTS[fault]
+        assert type(_loaded(DrillRequest(fault=fault)).timeline.faults[0].fault) is FAULTS[fault]
 
 
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        (Wish(template="steams"), "did you mean streams"),
-        (Wish(fault="link-dwn"), "did you mean link-down"),
-        (Wish(topology="tny"), "did you mean tiny"),
-        (Wish(topology="{preset: tiny, rials: 3}"), "unknown key 'rials'"),
-        (Wish(topology="tiny\nexpect: []"), "several lines"),
-        (Wish(topology="nowhere.yaml"), "no such file"),
-        (Wish(target="p0.s0.h9.r0.0"), "did you mean p0.s0.h"),
-        (Wish(target='x", at: 0 ms} #'), "no link"),
-        (Wish(fault="core-crash", topology="tiny"), "tiny has no Core, which core-crash needs"),
-        (Wish(name="My Drill"), "is no name of a drill"),
-        (Wish(name="x" * 49), "is no name of a drill"),
+        (DrillRequest(template="steams"), "did you mean streams"),
+        (DrillRequest(fault="link-dwn"), "did you mean link-down"),
+        (DrillRequest(topology="tny"), "did you mean tiny"),
+        (DrillRequest(topology="{preset: tiny, rials: 3}"), "unknown key 'rials'"),
+        (DrillRequest(topology="tiny\nexpect: []"), "several lines"),
+        (DrillRequest(topology="nowhere.yaml"), "no such file"),
+        (DrillRequest(target="p0.s0.h9.r0.0"), "did you mean p0.s0.h"),
+        (DrillRequest(target='x", at: 0 ms} #'), "no link"),
+        (DrillRequest(fault="core-crash", topology="tiny"), "tiny has no Core, which core-crash needs"),
+        (DrillRequest(name="My Drill"), "is no name of a drill"),
+        (DrillRequest(name="x" * 49), "is no name of a drill"),
     ],
 )
-def test_what_makes_no_drill_is_refused(wish: Wish, words: str) -> None:
+def test_what_makes_no_drill_is_refused(wish: DrillRequest, words: str) -> None:
     with pytest.raises(InputError) as caught:
         written(wish)
     assert words in str(caught.value)
@@ -171,7 +171,7 @@ def test_a_template_of_which_no_expectation_fits_is_refused(monkeypatch: pytest.
     bad = replace(TEMPLATES["streams"], name="bad", expects=("state_restored: perhaps",))
     monkeypatch.setattr(writing, "TEMPLATES", {"bad": bad})
     with pytest.raises(InputError, match="state_restored"):
-        written(Wish("bad"))
+        written(DrillRequest("bad"))
 
 
 def test_the_schema_is_printed_or_written(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from hpn.failover.analysis.edge import Relation
-from hpn.scenarios.drill.course import course
+from hpn.scenarios.drill.fault_schedule import course
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import queue_pairs_of

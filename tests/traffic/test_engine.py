@@ -360,7 +360,7 @@ async def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_d
     assert sent[2].max() > sent[1].max()
     assert set(run.sent["sport"][run.sent["flow"] == 2].tolist()) == {bench.flows[2].sport}
     arrived = run.received[run.received["flow"] == 2]
-    assert len(arrived) > 0, "real packets of the stand-in, once b is back"
+    assert len(arrived) > 0, "real packets of the replacement flow, once b is back"
     assert not arrived["flags"].any()
     assert run.report.senders[2].acknowledged > 0
     died = [event.subject for event in run.events if event.kind is EventKind.QP]

@@ -73,7 +73,7 @@ def test_a_link_carries_its_rate_each_way() -> None:
     assert both.worst_load == one.worst_load
 
 
-def test_stand_ins_get_fresh_ports_and_what_they_replace_weighs_nothing() -> None:
+def test_replacement_flows_get_fresh_ports_and_what_they_replace_weighs_nothing() -> None:
     first = [flow(number, "x", "y") for number in range(2 * AGGS)]
     later = [replace(flow(2 * AGGS + one.id, "x", "y"), replaces=one.id) for one in first]
     alone, found = spread(first, Fabric()), spread(first, Fabric(), [later])

@@ -14,7 +14,7 @@ from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.flows.flow import Transfers
 from hpn.traffic.flows.framing import wire_bytes
-from hpn.traffic.flows.patterns import PATTERNS, Asked, Pattern, Stream, flows_for, incast, pairs, permutation
+from hpn.traffic.flows.patterns import PATTERNS, Pattern, PatternRequest, Stream, flows_for, incast, pairs, permutation
 
 shapes = st.builds(
     lambda segments, hosts, spare, rails: build(
@@ -123,7 +123,7 @@ def test_bursts_ask_for_size_and_every(size: int | None, every: int | None) -> N
 
 def test_only_a_timed_pattern_makes_something_of_size_and_every() -> None:
     fabric = build(FabricSpec(segments=2, hosts=2, aggs=2))
-    asked = Asked(fabric, 1, True, 4096, 500_000_000)
+    asked = PatternRequest(fabric, 1, True, 4096, 500_000_000)
     for pattern in PATTERNS.values():
         assert any(not isinstance(each, Stream) for each in pattern.demand(asked)) == pattern.timed
 

@@ -18,7 +18,7 @@ import pytest
 from hpn.results.run import folder
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill.catalogue import LIBRARY
-from hpn.scenarios.run.kept import kept
+from hpn.scenarios.run.stored_records import kept
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.guest import GuestJob
 from hpn.testbed.vm.uml import Uml

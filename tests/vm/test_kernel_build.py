@@ -10,7 +10,7 @@ import pytest
 
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.vm import kernel_build, kernel_cache, kernel_recipe, kernel_source
-from hpn.testbed.vm.kernel_build import Step, _patch, build, missing_options
+from hpn.testbed.vm.kernel_build import BuildStep, _patch, build, missing_options
 from hpn.testbed.vm.kernel_recipe import PATCHES
 
 
@@ -82,7 +82,7 @@ def test_a_source_that_needs_a_patch_and_does_not_take_it_is_refused(tmp_path: P
         build(_silent, _tar(tmp_path, {"arch/um/Makefile": "", **_source(), **changed}))
 
 
-def _silent(_step: Step) -> None:
+def _silent(_step: BuildStep) -> None:
     pass
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hpn.testbed.kernel.process.survivor import cleared_up, held
+from hpn.testbed.kernel.process.cleanup_process import cleared_up, held
 from hpn.testbed.vm.group import ProcessGroup
 
 _FAMILY = 'sleep 600 & echo "$$ $!"; wait'  # a shell with a child, as a UML kernel has its guest's processes
@@ -37,7 +37,7 @@ def test_how_a_program_ended_by_itself_is_told(tmp_path: Path) -> None:
 _OWNER = f"""
 import os, sys, time
 from pathlib import Path
-from hpn.testbed.kernel.process.survivor import cleared_up, held
+from hpn.testbed.kernel.process.cleanup_process import cleared_up, held
 from hpn.testbed.vm.group import ProcessGroup
 group = ProcessGroup(["/bin/sh", "-c", {_FAMILY!r}], cwd=Path("/"), environment={{"PATH": os.defpath}}, output=1)
 sys.stdin.read()

@@ -10,8 +10,8 @@ import pytest
 
 from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import load
-from hpn.scenarios.drill.writing import Wish
-from hpn.scenarios.model.fitting import fitted
+from hpn.scenarios.drill.writing import DrillRequest
+from hpn.scenarios.model.fitted_drill import fitted
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.uml import Uml
 from tests.product.hpn import Hpn
@@ -27,7 +27,7 @@ def test_a_crash_that_overloads_links_is_told_as_congestion(tmp_path: Path) -> N
     except MachineError as error:
         pytest.skip(str(error))
     hpn = Hpn(tmp_path)
-    text = fitted(Wish(fault="tor-crash", topology=TOPOLOGY, name="crash"))
+    text = fitted(DrillRequest(fault="tor-crash", topology=TOPOLOGY, name="crash"))
     text = re.sub(r"load: \d+ %", "load: 48 %", text) + (
         "  - failover_outage: {below: 60 ms, edge: failure}\n  - congestion_loss: {at_least: 500, edge: failure}\n"
     )

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from hpn.traffic.client.lines import Step
+from hpn.traffic.client.lines import ClientStep
 
 MOST_STEPS = 100_000
 """Most steps stored for one rank."""
@@ -53,7 +53,7 @@ class Ledger:
         """Set the begin and end of the run; steps that end later are not counted."""
         self._begin_ns, self._until_ns = begin_ns, until_ns
 
-    def take(self, ranks: Sequence[int], step: Step, at_ns: int) -> str:
+    def take(self, ranks: Sequence[int], step: ClientStep, at_ns: int) -> str:
         """Record a step that a process of these ranks reported at that time; return why it is refused, or ''."""
         if step.rank is not None and step.rank not in ranks:
             return f"rank {step.rank} is not in this process"
@@ -89,7 +89,7 @@ class Ledger:
         told = {row.number for row in checked if row.wrong is not None}
         return len(told | {number for number, ranks in sums.items() if ranks > 1})
 
-    def _of_rank(self, rank: int, step: Step, at_ns: int) -> str:
+    def _of_rank(self, rank: int, step: ClientStep, at_ns: int) -> str:
         if rank not in self._rows:
             return f"rank {rank} does not report steps"
         if self._begin_ns is None or self._until_ns is None or at_ns < self._begin_ns:

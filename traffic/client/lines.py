@@ -37,7 +37,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ClientStep:
     """'hpn step N ...': iteration ``number`` is done. ``rank`` None: by all ranks of the reporting process.
 
     ``begin_ns``, ``end_ns`` None: from the step before, or the begin, to the line's arrival. ``kind`` '': not reported,
@@ -77,7 +77,7 @@ class Misread:
     why: str
 
 
-Said = Ready | Step | GaveUp | Output | Misread
+Said = Ready | ClientStep | GaveUp | Output | Misread
 
 
 class LineReader:
@@ -143,7 +143,7 @@ def parse(line: Line) -> Said:
         return Misread(line.text, str(error))
 
 
-def _step(words: list[str]) -> Step:
+def _step(words: list[str]) -> ClientStep:
     """Parse the words after 'hpn step'. ValueError with the problem."""
     if not words:
         raise ValueError("the step has no number")
@@ -161,7 +161,7 @@ def _step(words: list[str]) -> Step:
         raise ValueError("it has one of begin= and end=, and needs both or none")
     if begin_ns is not None and end_ns is not None and begin_ns > end_ns:
         raise ValueError("it ends before it begins")
-    return Step(
+    return ClientStep(
         number=number,
         rank=_number("rank=", told["rank"], _MAX_STEP) if "rank" in told else None,
         begin_ns=begin_ns,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from hpn.testbed.errors import InputError
-from hpn.traffic.collectives.draft import Draft, message
-from hpn.traffic.collectives.places import Inside, Place
+from hpn.traffic.collectives.locations import Inside, Place
 from hpn.traffic.collectives.plan import Plan
 from hpn.traffic.collectives.program import ARRIVAL, COMPUTE, MESSAGE, Expected, Piece, Program, Span, Stream
+from hpn.traffic.collectives.program_draft import Draft, message
 from hpn.traffic.collectives.registry import Collective
 from hpn.traffic.collectives.split import split
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hpn.traffic.collectives.draft import Draft, message
-from hpn.traffic.collectives.places import Inside
+from hpn.traffic.collectives.locations import Inside
 from hpn.traffic.collectives.program import Expected, Piece
+from hpn.traffic.collectives.program_draft import Draft, message
 
 At = tuple[int, int]
 """A piece: its buffer, and its index there."""

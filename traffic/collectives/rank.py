@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from hpn.traffic.collectives.content import Words, added, blocks_of, initial, total
+from hpn.traffic.collectives.buffer_contents import Words, added, blocks_of, initial, total
 from hpn.traffic.collectives.program import (
     WIRE_TAGS,
     Expected,

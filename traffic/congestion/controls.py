@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hpn.testbed.entries import Registry
+from hpn.traffic.congestion.admission_parameters import AdmissionParameters
 from hpn.traffic.congestion.constant import ConstantParameters
 from hpn.traffic.congestion.control import CongestionControl, Parameters
 from hpn.traffic.congestion.dcqcn import DcqcnParameters
-from hpn.traffic.congestion.granted import AdmissionParameters
+from hpn.traffic.congestion.parameter_sets import LINE_RATE, NCCL_4MB, SIMAI_200G, SWIFT_2020, ParameterSet
 from hpn.traffic.congestion.scale import Scale
-from hpn.traffic.congestion.sets import LINE_RATE, NCCL_4MB, SIMAI_200G, SWIFT_2020, ParameterSet
 from hpn.traffic.congestion.swift import SwiftParameters
 
 

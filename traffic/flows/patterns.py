@@ -68,7 +68,7 @@ def incast(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PatternRequest:
     """Traffic settings of a drill, as input of a pattern."""
 
     fabric: Fabric
@@ -105,15 +105,15 @@ class Pattern:
 
     name: str
     summary: str  # for docs/drills.md
-    demand: Callable[[Asked], Demand]
+    demand: Callable[[PatternRequest], Demand]
     timed: bool = False
 
 
-def _streams(pairs_of: Callable[[Fabric, int, bool], list[Pair]]) -> Callable[[Asked], Demand]:
+def _streams(pairs_of: Callable[[Fabric, int, bool], list[Pair]]) -> Callable[[PatternRequest], Demand]:
     return lambda asked: [Stream(*pair) for pair in pairs_of(asked.fabric, asked.seed, asked.across_segments)]
 
 
-def bursts(asked: Asked) -> Demand:
+def bursts(asked: PatternRequest) -> Demand:
     """Return the pairs of ``permutation`` as transfers that all begin at once. InputError without size and every."""
     if asked.size_bytes is None or asked.every_ns is None:
         raise InputError(
@@ -173,7 +173,7 @@ def flows_for(
     """
     if pattern not in PATTERNS:
         raise InputError(f"unknown traffic pattern {pattern!r}; write {' or '.join(PATTERNS)}")
-    asked = Asked(fabric, fabric.spec.seed if seed is None else seed, across_segments, size_bytes, every_ns)
+    asked = PatternRequest(fabric, fabric.spec.seed if seed is None else seed, across_segments, size_bytes, every_ns)
     chosen = PATTERNS[pattern].demand(asked)
     if not chosen:
         raise InputError(f"the pattern {pattern!r} finds nobody to send here; take another, or another topology")

@@ -9,7 +9,7 @@ import numpy as np
 
 from hpn.traffic.fluid.flows import Flows
 from hpn.traffic.fluid.pods import Numbers, Pods
-from hpn.traffic.fluid.routes import Broken, Flags, Paths, capacity_of, paths_of
+from hpn.traffic.fluid.routes import FailedParts, Flags, Paths, capacity_of, paths_of
 from hpn.traffic.fluid.solve import Floats, link_load, max_min
 
 _NEARLY = 1 - 1e-9
@@ -45,12 +45,12 @@ class Paced:
 
 def healthy(pods: Pods, flows: Flows, most_bps: float = np.inf) -> Paced:
     """Return all flows without failures, none of which sends more than ``most_bps``."""
-    nothing = Broken.nothing(pods)
+    nothing = FailedParts.nothing(pods)
     paths, capacity = paths_of(pods, flows, nothing), pods.capacity()
     return Paced(pods, flows, paths, capacity, _solved(paths, capacity, most_bps), most_bps)
 
 
-def after(well: Paced, broken: Broken, *, path_control: bool = True) -> Paced:
+def after(well: Paced, broken: FailedParts, *, path_control: bool = True) -> Paced:
     """Return the same flows after convergence with these failures; ``well`` is the healthy state."""
     hit = _hit(well, broken)
     paths = well.paths.copy()
@@ -58,7 +58,7 @@ def after(well: Paced, broken: Broken, *, path_control: bool = True) -> Paced:
     return _again(well, paths, capacity_of(well.pods, broken), hit)
 
 
-def unnoticed(well: Paced, broken: Broken) -> Paced:
+def unnoticed(well: Paced, broken: FailedParts) -> Paced:
     """Return the same flows on the same paths right after a fault: flows over a failed link stop, others gain."""
     return _again(well, well.paths, capacity_of(well.pods, broken), _hit(well, broken))
 
@@ -89,7 +89,7 @@ def _again(well: Paced, paths: Paths, capacity: Floats, hit: Numbers) -> Paced:
     return Paced(pods, well.flows, paths, capacity, rates, well.most_bps)
 
 
-def _hit(well: Paced, broken: Broken) -> Numbers:
+def _hit(well: Paced, broken: FailedParts) -> Numbers:
     """Return the flows whose healthy path uses a failed link."""
     return np.flatnonzero(_touched(well.paths, broken.dead_links(well.pods)))
 

@@ -19,7 +19,7 @@ _TRIES = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Broken:
+class FailedParts:
     """Failed parts, each by number: NIC-ToR links (both directions), ToRs, ToR-Agg links, Aggs."""
 
     access: Flags
@@ -28,26 +28,26 @@ class Broken:
     aggs: Flags
 
     @classmethod
-    def nothing(cls, pods: Pods) -> Broken:
+    def nothing(cls, pods: Pods) -> FailedParts:
         """Return the state without failures."""
         tors = pods.sets * pods.tors
         sizes = (pods.gpus * pods.tors, tors, tors * pods.aggs, pods.pods * pods.planes * pods.aggs)
         access, of_tors, fabric, aggs = (np.zeros(size, np.bool_) for size in sizes)
         return cls(access, of_tors, fabric, aggs)
 
-    def with_access(self, nic: int, port: int, pods: Pods) -> Broken:
+    def with_access(self, nic: int, port: int, pods: Pods) -> FailedParts:
         """Add the failure of the link of this port of a NIC."""
         return replace(self, access=_set(self.access, nic * pods.tors + port))
 
-    def with_tor(self, tor: int) -> Broken:
+    def with_tor(self, tor: int) -> FailedParts:
         """Add the failure of this ToR, number ``set * tors + k``."""
         return replace(self, tors=_set(self.tors, tor))
 
-    def with_fabric(self, tor: int, agg: int, pods: Pods) -> Broken:
+    def with_fabric(self, tor: int, agg: int, pods: Pods) -> FailedParts:
         """Add the failure of the link of this ToR to this Agg."""
         return replace(self, fabric=_set(self.fabric, tor * pods.aggs + agg))
 
-    def with_agg(self, pod: int, plane: int, agg: int, pods: Pods) -> Broken:
+    def with_agg(self, pod: int, plane: int, agg: int, pods: Pods) -> FailedParts:
         """Add the failure of this Agg."""
         return replace(self, aggs=_set(self.aggs, (pod * pods.planes + plane) * pods.aggs + agg))
 
@@ -70,7 +70,7 @@ class Broken:
 
 
 def paths_of(
-    pods: Pods, flows: Flows, broken: Broken, which: Numbers | None = None, *, path_control: bool = True
+    pods: Pods, flows: Flows, broken: FailedParts, which: Numbers | None = None, *, path_control: bool = True
 ) -> Paths:
     """Return the directed links of the flows ``which`` (default: all), -1 for none, after convergence.
 
@@ -93,7 +93,7 @@ def paths_of(
     return found
 
 
-def capacity_of(pods: Pods, broken: Broken) -> Floats:
+def capacity_of(pods: Pods, broken: FailedParts) -> Floats:
     """Return the capacity of each directed link, bit/s; 0 if it has failed."""
     capacity = pods.capacity()
     capacity[broken.dead_links(pods)] = 0.0
@@ -101,7 +101,7 @@ def capacity_of(pods: Pods, broken: Broken) -> Floats:
 
 
 def _ports(
-    pods: Pods, flows: Flows, rows: Numbers, dead: Flags, broken: Broken, path_control: bool
+    pods: Pods, flows: Flows, rows: Numbers, dead: Flags, broken: FailedParts, path_control: bool
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Return the sender's port, the first ToR of the far set, and the port by which the NIC is reached."""
     src, dst = flows.src[rows], flows.dst[rows]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.compose import Composer
-from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.locations import Place
 from hpn.traffic.collectives.registry import collective
 from hpn.traffic.job.job import Site
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.compose import Composer
-from hpn.traffic.collectives.places import CrossRail, Inside, Place
+from hpn.traffic.collectives.locations import CrossRail, Inside, Place
 from hpn.traffic.collectives.program import Program
 from hpn.traffic.congestion.scale import Scale
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.compose import Composer
-from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.locations import Place
 from hpn.traffic.job.job import Site
 
 Pairs = list[tuple[int, int]]
@@ -17,7 +17,7 @@ _REQUEST_BYTES = 64  # size of a pull request
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MessageRequest:
     """Input of a message pattern."""
 
     places: Sequence[Place]
@@ -37,11 +37,11 @@ class MessagePattern:
 
     name: str
     summary: str  # for docs/drills.md
-    pairs: Callable[[Asked], Pairs]
+    pairs: Callable[[MessageRequest], Pairs]
     pulled: bool = False
 
 
-def _permutation(asked: Asked) -> Pairs:
+def _permutation(asked: MessageRequest) -> Pairs:
     pairs: Pairs = []
     for rail in asked.rails:
         ring = asked.rng.sample(rail, len(rail))
@@ -49,11 +49,11 @@ def _permutation(asked: Asked) -> Pairs:
     return pairs
 
 
-def _same_rail(asked: Asked) -> Pairs:
+def _same_rail(asked: MessageRequest) -> Pairs:
     return [pair for rail in asked.rails for pair in zip(rail, rail[1:] + rail[:1], strict=True)]
 
 
-def _cross_rail(asked: Asked) -> Pairs:
+def _cross_rail(asked: MessageRequest) -> Pairs:
     rails = asked.rails
     if len(rails) < 2:
         raise InputError("the pattern 'cross-rail' needs two rails; raise gpus", ("gpus", "messages.pattern"))
@@ -63,12 +63,12 @@ def _cross_rail(asked: Asked) -> Pairs:
     return [pair for rail, targets in zip(rails, shifted, strict=True) for pair in zip(rail, targets, strict=True)]
 
 
-def _all_to_all(asked: Asked) -> Pairs:
+def _all_to_all(asked: MessageRequest) -> Pairs:
     n = len(asked.places)
     return [(source, (source + ahead) % n) for ahead in range(1, n) for source in range(n)]
 
 
-def _incast(asked: Asked) -> Pairs:
+def _incast(asked: MessageRequest) -> Pairs:
     pairs: Pairs = []
     for rail in asked.rails:
         target, *senders = rail
@@ -80,7 +80,7 @@ def _incast(asked: Asked) -> Pairs:
     return pairs
 
 
-def _random(asked: Asked) -> Pairs:
+def _random(asked: MessageRequest) -> Pairs:
     return [
         (source, asked.rng.choice([target for target in rail if target != source]))
         for rail in asked.rails
@@ -88,7 +88,7 @@ def _random(asked: Asked) -> Pairs:
     ]
 
 
-def _kv_pull(asked: Asked) -> Pairs:
+def _kv_pull(asked: MessageRequest) -> Pairs:
     """Return pairs from the first half of each rail, which has filled its caches, to the other, which decodes."""
     return [
         (rail[at % (len(rail) // 2)], target)
@@ -140,7 +140,7 @@ class MessageWork:
             raise InputError(f"no message pattern {self.pattern!r}; there are {', '.join(MESSAGE_PATTERNS)}")
         if self.count < 1:
             raise InputError(f"the pattern {self.pattern!r} is to send {self.count} messages; at least 1")
-        asked = Asked(site.places, random.Random(self.seed), self.fan_in)
+        asked = MessageRequest(site.places, random.Random(self.seed), self.fan_in)
         if len(site.places) < 2 or (self.pattern != "all-to-all" and any(len(rail) < 2 for rail in asked.rails)):
             raise InputError(f"the pattern {self.pattern!r} needs two GPUs on every rail; raise hosts")
         pattern = MESSAGE_PATTERNS[self.pattern]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, Node
-from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.locations import Place
 
 Segments = Sequence[Sequence[Node]]
 

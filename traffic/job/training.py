@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.compose import Composer
-from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.locations import Place
 from hpn.traffic.collectives.registry import Collective, collective
 from hpn.traffic.job.job import Site
 

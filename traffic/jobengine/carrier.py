@@ -12,15 +12,15 @@ from heapq import heappop, heappush
 
 from hpn.traffic.collectives.rank import Post, Timed
 from hpn.traffic.flows.flow import requester_qpn, responder_qpn
+from hpn.traffic.jobengine.clear_to_send import Granting
 from hpn.traffic.jobengine.connection import TAG_SHIFT, Connection, connections, key
 from hpn.traffic.jobengine.egress import Outlet
-from hpn.traffic.jobengine.granting import Granting
-from hpn.traffic.jobengine.outward import Wire
 from hpn.traffic.jobengine.ranks import Ranks
 from hpn.traffic.jobengine.receiver import Arriving, Receiver, receiving_end
 from hpn.traffic.jobengine.recoveries import Recoveries
 from hpn.traffic.jobengine.sender import Part, Sender, Words, earlier, sending_end
-from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
+from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, JobSetup, Leaves, QueuePair, Recovered
+from hpn.traffic.jobengine.wire_interface import Wire
 from hpn.traffic.transport.inbox import Written
 from hpn.traffic.transport.work import Completion, Status
 from hpn.traffic.workers.messages import QpError
@@ -40,7 +40,7 @@ class Carrier:
         completed: Callable[[Sender, Completion], None],
         timed: Callable[[int, Sequence[Timed]], None],
         say: Callable[[QpError | FailedOver | Leaves | Recovered], None],
-        life: Life = FIRST_LIFE,
+        life: Incarnation = FIRST_LIFE,
     ) -> None:
         self._setup, self._life, self._wire = setup, life, wire
         self._completed = completed

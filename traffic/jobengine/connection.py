@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hpn.traffic.jobengine.choices import MESSAGE_CHOICES, MessageChoice
+from hpn.traffic.jobengine.message_choice import MESSAGE_CHOICES, MessageChoice
 from hpn.traffic.jobengine.sender import Part, Sender, Words
 from hpn.traffic.jobengine.setup import JobSetup, QueuePair
 from hpn.traffic.streams.qp import QpState

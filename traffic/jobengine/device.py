@@ -41,7 +41,7 @@ _CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
 
 
 class Device:
-    """NICs of a worker; implements ``traffic.jobengine.outward.Wire``. OSError when a socket is not available."""
+    """NICs of a worker; implements ``wire_interface.Wire``. OSError when a socket is not available."""
 
     def __init__(
         self,

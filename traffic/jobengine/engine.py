@@ -18,17 +18,17 @@ from hpn.traffic.jobengine.setup import (
     Abort,
     Aborted,
     FailedOver,
+    Incarnation,
     JobReport,
     JobSetup,
     JobWorkerReport,
     Leaves,
-    Life,
-    Part,
     Ports,
     Recovered,
     Restart,
     Restarted,
     Spray,
+    WorkerPart,
 )
 from hpn.traffic.workers.messages import Begin, Message, NicSpec, Progress, QpError
 from hpn.traffic.workers.pool import WorkerPool
@@ -125,11 +125,11 @@ class JobEngine(WorkerPool):
         )
         return (*super()._nics(worker), *spares)
 
-    def _part(self, worker: int, nics: Sequence[str]) -> Part:
+    def _part(self, worker: int, nics: Sequence[str]) -> WorkerPart:
         """Return a worker's part, with ranks at these NICs and queue pairs at the current flows."""
         plan = self._plan
         pairs = [replace(pair, flow=flow) for flow, pair in zip(self._flows.values(), plan.queue_pairs, strict=True)]
-        return Part(
+        return WorkerPart(
             tuple(program for program, nic in zip(plan.programs, nics, strict=True) if self._place[nic] == worker),
             tuple(pair for pair in pairs if self._place[pair.flow.src_nic] == worker),
             tuple(pair for pair in pairs if self._place[pair.flow.dst_nic] == worker),
@@ -194,7 +194,7 @@ class JobEngine(WorkerPool):
         """Restart the job after the configured time; any error here becomes the engine's failure."""
         try:
             aborted = await self._all(Aborted, _ANSWER_S)
-            life = Life(len(self.deaths), max(answer.iteration for answer in aborted) + 1)
+            life = Incarnation(len(self.deaths), max(answer.iteration for answer in aborted) + 1)
             moved = self._scheduler is not None and await self._move_to_spares(self._scheduler, life)
             wait_ns = self.deaths[-1].at_ns + policy.after_ns - 2 * _LEAD_NS - now_ns()
             await asyncio.wait({self.failed}, timeout=max(wait_ns, 0) / 1e9)
@@ -210,7 +210,7 @@ class JobEngine(WorkerPool):
         self._tell_all(Begin(at_ns))
         self._news(at_ns, "restarted", {"iteration": life.iteration})
 
-    async def _move_to_spares(self, scheduler: Scheduler, life: Life) -> bool:
+    async def _move_to_spares(self, scheduler: Scheduler, life: Incarnation) -> bool:
         """Move ranks to other hosts with new queue pairs, if there are any; return True if they moved."""
         layout = await scheduler.layout()
         if layout is None:

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from hpn.traffic.flows.flow import recovery_qpns
-from hpn.traffic.jobengine.setup import Life, QueuePair, Recovered
+from hpn.traffic.jobengine.setup import Incarnation, QueuePair, Recovered
 from hpn.traffic.transport.port_recovery import Answerer, PortRecovery, Prober, ProberState
 
 _KIND_SHIFT, _LIFE_SHIFT = 28, 24
@@ -46,7 +46,7 @@ class Recoveries:
         self,
         ends: tuple[Sequence[QueuePair], Sequence[QueuePair]],
         policy: PortRecovery | None,
-        life: Life,
+        life: Incarnation,
         notes: Notes,
         restore: Callable[[QueuePair, bool], None],
         say: Callable[[Recovered], None],

@@ -14,7 +14,7 @@ from hpn.traffic.congestion.control import CongestionControl
 from hpn.traffic.flows.framing import wire_bytes
 from hpn.traffic.jobengine.egress import run_bytes
 from hpn.traffic.jobengine.rehash import Cause, Rounds
-from hpn.traffic.jobengine.setup import JobSetup, Life, QueuePair, QueuePairReport
+from hpn.traffic.jobengine.setup import Incarnation, JobSetup, QueuePair, QueuePairReport
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.requester import Requester, Run
 from hpn.traffic.transport.work import Completion, Status, Transport, WorkRequest
@@ -202,7 +202,7 @@ def port_rate_bps(setup: JobSetup, nic: str) -> int:
     return max(setup.port_rate_bps[nic])
 
 
-def sending_end(setup: JobSetup, pair: QueuePair, life: Life) -> Sender:
+def sending_end(setup: JobSetup, pair: QueuePair, life: Incarnation) -> Sender:
     """Return the sending end of a job's queue pair."""
     control = setup.control.control(port_rate_bps(setup, pair.flow.src_nic), setup.scale)
     policy = setup.rehash

@@ -108,7 +108,7 @@ class Aborted(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Incarnation:
     """An incarnation of a job, from a start to its failure: its number, and its first iteration.
 
     Iterations and queue pairs have other numbers than in earlier incarnations, so late packets are recognised.
@@ -118,11 +118,11 @@ class Life:
     iteration: int
 
 
-FIRST_LIFE = Life(0, 0)
+FIRST_LIFE = Incarnation(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WorkerPart:
     """A worker's part of a job: ranks, and ends of queue pairs."""
 
     programs: tuple[Program, ...]
@@ -137,8 +137,8 @@ class Restart(Message):
     ``part``: the worker's new part, if hosts were replaced; None: unchanged.
     """
 
-    life: Life
-    part: Part | None = None
+    life: Incarnation
+    part: WorkerPart | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,14 +28,14 @@ from hpn.traffic.jobengine.setup import (
     FIRST_LIFE,
     Abort,
     Aborted,
+    Incarnation,
     JobSetup,
     JobWorkerReport,
-    Life,
-    Part,
     Ports,
     Restart,
     Restarted,
     Spray,
+    WorkerPart,
 )
 from hpn.traffic.transport.packets import Packet
 from hpn.traffic.transport.syndromes import REFUSALS, Says, says
@@ -52,7 +52,7 @@ from hpn.traffic.workers.messages import (
     Stop,
     Stopped,
 )
-from hpn.traffic.workers.served import Engine, collect_no_more, drain, serve
+from hpn.traffic.workers.worker_main import Engine, collect_no_more, drain, serve
 
 _PROGRESS_NS = 100_000_000
 _RING_ENTRIES = 4096  # never exceeded by one send or receive
@@ -138,10 +138,10 @@ class Worker:
                 self._carrier.stop()
                 self._engine.say(Stopped())
 
-    def _start_life(self, life: Life) -> Carrier:
+    def _start_life(self, life: Incarnation) -> Carrier:
         return Carrier(self._setup, self._device, self._records.completed, self._records.timed, self._engine.say, life)
 
-    def _restart(self, life: Life, part: Part | None) -> None:
+    def _restart(self, life: Incarnation, part: WorkerPart | None) -> None:
         """Recreate everything but the paths, which belong to the network; ``part``: ranks have moved."""
         ports = self._carrier.ports
         if part is not None:

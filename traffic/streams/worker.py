@@ -45,7 +45,7 @@ from hpn.traffic.workers.messages import (
     Stopped,
     WorkerReport,
 )
-from hpn.traffic.workers.served import Engine, collect_no_more, drain, serve
+from hpn.traffic.workers.worker_main import Engine, collect_no_more, drain, serve
 
 _PROGRESS_NS = 100_000_000
 _EXPIRY_NS = 10_000_000  # period of checking retry timers

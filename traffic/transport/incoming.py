@@ -12,7 +12,6 @@ from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES
 from hpn.traffic.io.recvmmsg import Batch
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.arrivals import Arrivals, ArrivedRun
-from hpn.traffic.transport.fewread import FewReader
 from hpn.traffic.transport.icrc import EXTENSIONS, WriteIcrc
 from hpn.traffic.transport.inbox import Packets
 from hpn.traffic.transport.packets import (
@@ -27,6 +26,7 @@ from hpn.traffic.transport.packets import (
     parse,
     read_payload,
 )
+from hpn.traffic.transport.small_reader import FewReader
 
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]

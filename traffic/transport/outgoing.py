@@ -20,9 +20,9 @@ from hpn.traffic.io.ringmsg import RingSender
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.uring import Ring
 from hpn.traffic.streams import wire
-from hpn.traffic.transport.entries import U64, Entry, ready_entry, run_entry
 from hpn.traffic.transport.packets import Envelope, pack_ack, pack_cnp, pack_ip, pack_note
 from hpn.traffic.transport.requester import Run
+from hpn.traffic.transport.write_entries import U64, Entry, ready_entry, run_entry
 from hpn.traffic.transport.writer import FrameWriter
 
 _AGAIN, _INTERRUPTED = errno.EAGAIN, errno.EINTR

@@ -13,8 +13,6 @@ from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, RETH_
 from hpn.traffic.io.mmsg import SOCKADDR_BYTES
 from hpn.traffic.io.sendmmsg import HEAD_BYTES, PacketRows, sockaddr
 from hpn.traffic.streams import wire
-from hpn.traffic.transport.entries import Entry
-from hpn.traffic.transport.fewwrite import FewWriter
 from hpn.traffic.transport.icrc import EXTENSIONS, Places, WriteIcrc
 from hpn.traffic.transport.packets import (
     PAYLOAD_HEAD_BYTES,
@@ -26,6 +24,8 @@ from hpn.traffic.transport.packets import (
     opcode_of,
     pack_ip,
 )
+from hpn.traffic.transport.small_writer import FewWriter
+from hpn.traffic.transport.write_entries import Entry
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]

@@ -14,7 +14,6 @@ import numpy as np
 
 from hpn.failover.analysis.budget import Interval, of_statistic
 from hpn.failover.analysis.hostload import HostLoad
-from hpn.failover.analysis.marks import marks_between
 from hpn.failover.analysis.metrics.congestion import Crossings, crossings_of, with_congestion
 from hpn.failover.analysis.metrics.congestion import of_edge as congestion_of
 from hpn.failover.analysis.metrics.doubts import edge_doubts, record_doubts, unexplained_losses
@@ -29,6 +28,7 @@ from hpn.failover.analysis.model import DrillMetrics, Edge, EdgeResult, FlowEdge
 from hpn.failover.analysis.noise import noise_floor
 from hpn.failover.analysis.offered import Offered
 from hpn.failover.analysis.phases import phases_of
+from hpn.failover.analysis.protocol_events import marks_between
 from hpn.testbed.events import Event, EventKind
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.streams.columns import Table

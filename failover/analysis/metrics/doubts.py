@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hpn.failover.analysis import words
+from hpn.failover.analysis import phrases
 from hpn.failover.analysis.model import EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Settings
 
 NOTHING_SENT = "no packet was sent: nothing was measured"
@@ -66,13 +66,13 @@ def unexplained_losses(edges: Sequence[EdgeResult], flows: Sequence[FlowResult])
     strays = [flow for flow in flows if flow.unexplained_lost]
     if strays:
         count = sum(flow.unexplained_lost for flow in strays)
-        what = f"{words.packets(count)} of {words.flows(len(strays))}"
+        what = f"{phrases.packets(count)} of {phrases.flows(len(strays))}"
         found.append(f"{what} were lost outside every fault window, first {strays[0].name}")
     for at, result in enumerate(edges):
         hurt = [
             flow.name for flow in flows if flow.edges[at].control and flow.edges[at].lost + flow.edges[at].corrupted
         ]
         if hurt and not result.edge.control_exempt:
-            what = f"{words.packets(result.control_lost)} of {words.flows(len(hurt))}"
+            what = f"{phrases.packets(result.control_lost)} of {phrases.flows(len(hurt))}"
             found.append(f"{result.edge.label}: {what} that no fault had touched were lost, first {hurt[0]}")
     return tuple(found)

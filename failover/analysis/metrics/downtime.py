@@ -17,7 +17,7 @@ from hpn.traffic.flows.flow import FlowSpec
 
 
 @dataclass(frozen=True, slots=True)
-class _StandIn:
+class _Replacement:
     """A flow that may begin at a takeover, and the arrival of the last of its first packets in order, if any."""
 
     spec: FlowSpec
@@ -37,7 +37,7 @@ def downtime(traces: Traces, edges: Sequence[Edge], packets: int) -> Downtime | 
         return None
     since_ns, new = deaths[0].inject_before_ns, set(edges[-2].absent) - set(edge.absent)
     later = [
-        _StandIn(trace.spec, trace.resolution_ns, _in_order_at(trace, packets))
+        _Replacement(trace.spec, trace.resolution_ns, _in_order_at(trace, packets))
         for trace in traces
         if trace.spec.id in new or trace.spec.replaces is not None
     ]
@@ -47,16 +47,16 @@ def downtime(traces: Traces, edges: Sequence[Edge], packets: int) -> Downtime | 
     resolution_ms = max((each.resolution_ns for each in begun), default=0.0) / 1e6
     idle = [each.spec.name for each, last in zip(begun, came, strict=True) if last is None]
     if idle or not begun:
-        reason = f"{len(idle)} of {len(begun)} stand-ins did not get {packets} packets through in order, first"
+        reason = f"{len(idle)} of {len(begun)} replacement flows did not get {packets} packets through in order, first"
         reason = f"{reason} {idle[0]}" if idle else "no queue pair was replaced"
         return Downtime(None, since_ns, None, len(begun), "", resolution_ms, reason)
     until_ns, last = max((arrival for arrival in came if arrival is not None), key=lambda arrival: arrival[0])
     return Downtime((until_ns - since_ns) / 1e6, since_ns, until_ns, len(begun), last.name, resolution_ms)
 
 
-def _at_work(begun: _StandIn, successors: Mapping[int, _StandIn]) -> tuple[int, FlowSpec] | None:
+def _at_work(begun: _Replacement, successors: Mapping[int, _Replacement]) -> tuple[int, FlowSpec] | None:
     """Return the arrival of the last of the first packets in order, and their flow."""
-    here: _StandIn | None = begun
+    here: _Replacement | None = begun
     while here is not None:
         if here.at_ns is not None:
             return here.at_ns, here.spec

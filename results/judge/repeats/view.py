@@ -1,6 +1,6 @@
 """Verdict over repeats for the terminal: headline, proof, a row for every expectation. Pure.
 
-Changes when its presentation changes. ``results.judge.repeats.together`` has the rule of judging.
+Changes when its presentation changes. ``results.judge.repeats.judging`` has the rule of judging.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from hpn.results.judge.repeats.judging import Estimate, Repeated, figures, median_ends
 from hpn.results.judge.repeats.spread import PUBLISHABLE_REPEATS
-from hpn.results.judge.repeats.together import Estimate, Repeated, figures, median_ends
 from hpn.results.judge.verdict import Outcome
 from hpn.results.text.comparison import Sheet
 from hpn.results.text.tables import table

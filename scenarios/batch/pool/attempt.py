@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hpn.scenarios.batch.pool.given import Files
+from hpn.scenarios.batch.pool.sent_files import Files
 from hpn.scenarios.batch.pool.task import GIVEN, MADE, OUTPUT, PLUGINS, Task
-from hpn.scenarios.run.job import beside
+from hpn.scenarios.run.remote_task import beside
 from hpn.testbed import plugins
-from hpn.testbed.kernel.process.survivor import held
+from hpn.testbed.kernel.process.cleanup_process import held
 
 HEAL_S = 10.0
 """Time in s for a process to undo its changes before it is killed; its lab ends with it in any case."""

@@ -18,8 +18,8 @@ import dask
 import distributed
 
 from hpn.scenarios.batch.pool.archive import unpack
-from hpn.scenarios.batch.pool.given import Files, plugins_here
 from hpn.scenarios.batch.pool.scratch import handed_over, scratch
+from hpn.scenarios.batch.pool.sent_files import Files, plugins_here
 from hpn.scenarios.batch.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
 from hpn.scenarios.batch.pool.version import code_digest
 from hpn.scenarios.batch.pool.worker import Ends, Packed, other_version, run_task

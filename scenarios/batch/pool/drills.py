@@ -15,12 +15,12 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter
 
 from hpn.results.run.folder import RunFolder, create, load
-from hpn.scenarios.batch.pool.given import files_of
+from hpn.scenarios.batch.pool.sent_files import files_of
 from hpn.scenarios.batch.pool.task import GIVEN, OUTPUT, Done, Pool, Task
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import PutOn
-from hpn.scenarios.run.job import JUDGED, Job, errors_in
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.remote_task import JUDGED, RemoteTask, errors_in
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import HpnError, InputError, NoisyError, error_for
 from hpn.testbed.package import FOLDER
 from hpn.testbed.vm.engines import EngineSpec
@@ -101,11 +101,11 @@ def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool
         order.raise_neighbours,
         order.drill.put_on,
     )
-    return Task(name, Job("drill", spec.name, _BODY.dump_python(body, mode="json")), spec.cores, files=files)
+    return Task(name, RemoteTask("drill", spec.name, _BODY.dump_python(body, mode="json")), spec.cores, files=files)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedRun:
     """Run requested from a pool; ``keep_output``: True to store its output alongside it."""
 
     order: Order
@@ -124,7 +124,7 @@ class Made:
 
 
 def run_all(
-    pool: Pool, wanted: Mapping[str, Wanted], on_start: Callable[[str, str], None] = lambda _name, _where: None
+    pool: Pool, wanted: Mapping[str, RequestedRun], on_start: Callable[[str, str], None] = lambda _name, _where: None
 ) -> Iterator[Made]:
     """Make every run in the place of its order and yield it when it has ended; names identify the runs.
 
@@ -179,7 +179,7 @@ def _is_free(out: Path) -> None:
         raise InputError(f"cannot make run folder {out}: {error.strerror}; choose another with --out") from error
 
 
-def bring_home(done: Done, wanted: Wanted) -> RunFolder:
+def bring_home(done: Done, wanted: RequestedRun) -> RunFolder:
     """Move a run into its place, complete or not at all; doubtful attempts are stored alongside it.
 
     Raises the far end's own errors with their messages. InputError when the place has other files.

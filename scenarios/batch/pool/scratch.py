@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hpn.results.run.claim import claimed
-from hpn.results.run.place import SCRATCH
+from hpn.results.run.lifecycle import SCRATCH
 from hpn.scenarios.batch.pool.task import Done
 from hpn.testbed.errors import InputError, MachineError
-from hpn.testbed.kernel.process.survivor import scratch_folder
+from hpn.testbed.kernel.process.cleanup_process import scratch_folder
 
 
 @contextmanager

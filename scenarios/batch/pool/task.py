@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from hpn.scenarios.run.job import Job
+from hpn.scenarios.run.remote_task import RemoteTask
 from hpn.testbed.errors import MachineError
 
 LOSSES = 3
@@ -34,7 +34,7 @@ class Task:
     """
 
     name: str
-    job: Job
+    job: RemoteTask
     cores: int | None = None
     timeout_s: float | None = None
     again: bool = True

@@ -20,9 +20,9 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from hpn.scenarios.batch.pool.archive import pack
 from hpn.scenarios.batch.pool.attempt import Attempt
-from hpn.scenarios.batch.pool.given import Files
+from hpn.scenarios.batch.pool.queue import turn
+from hpn.scenarios.batch.pool.sent_files import Files
 from hpn.scenarios.batch.pool.task import MADE, Task
-from hpn.scenarios.batch.pool.turn import turn
 from hpn.scenarios.batch.pool.version import code_digest
 from hpn.testbed.errors import MachineError
 from hpn.testbed.lab.service.registry import base_directory

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from hpn.results.comparison.baseline import Baseline, check_same, read
 from hpn.results.comparison.gate import Gate, file_of, gate, strays, text_of
-from hpn.results.comparison.gather import opened
 from hpn.results.comparison.groups import Across, Compared
+from hpn.results.comparison.run_arguments import opened
 from hpn.results.export.ci import Repeats
 from hpn.results.judge.verdict import Outcome
 from hpn.results.run.identity import identity_of
 from hpn.results.text.printable import printable
 from hpn.scenarios.batch.suite.suite import Run, Suite
-from hpn.scenarios.run.asked import asked_of
+from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.spec import FabricSpec
@@ -28,7 +28,7 @@ from hpn.testbed.vm.engines import named
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredBaseline:
     """Baselines of a suite, by drill and engine, and their folder.
 
     ``suite``: its file. ``tolerance``: share of its baseline by which a figure may be worse. ``unused``: a line for
@@ -42,7 +42,7 @@ class Kept:
     unused: tuple[str, ...] = ()
 
 
-def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
+def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> StoredBaseline:
     """Return the baselines of the suite's drills. InputError, with every problem, where one does not match its runs."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; hpn ci run {suite.source} --save {folder} writes it")
@@ -60,10 +60,10 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
             problems += error.problems
     if problems:
         raise InputError(problems)
-    return Kept(folder, kept, suite.source, unused=unused)
+    return StoredBaseline(folder, kept, suite.source, unused=unused)
 
 
-def gated(groups: tuple[Repeats, ...], out: Path, kept: Kept | None) -> tuple[Repeats, ...]:
+def gated(groups: tuple[Repeats, ...], out: Path, kept: StoredBaseline | None) -> tuple[Repeats, ...]:
     """Return each drill with the result of its baseline, if any; its run folders are below ``out``."""
     return groups if kept is None else tuple(replace(group, gate=_gate(group, out, kept)) for group in groups)
 
@@ -117,7 +117,7 @@ def _check_parts(kept: Baseline, spec: FabricSpec) -> None:
         raise InputError([f"the baseline is of {problem}" for problem in problems])
 
 
-def _gate(group: Repeats, out: Path, kept: Kept) -> Gate:
+def _gate(group: Repeats, out: Path, kept: StoredBaseline) -> Gate:
     file = file_of(kept.folder, *group.key)
     if group.key not in kept.baselines:
         return Gate(str(file), said=f"no baseline {file}; hpn ci run {kept.suite} --save {kept.folder} writes it")

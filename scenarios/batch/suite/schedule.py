@@ -13,11 +13,11 @@ from hpn.results.export.ci import CiRun, Refusal, Repeats, ci_junit, ci_summary,
 from hpn.results.export.junit import judged
 from hpn.results.page.suite import write_suite
 from hpn.results.run.folder import RunFolder
-from hpn.scenarios.batch.pool.drills import Made, Wanted, run_all
+from hpn.scenarios.batch.pool.drills import Made, RequestedRun, run_all
 from hpn.scenarios.batch.pool.task import OUTPUT, Pool
 from hpn.scenarios.batch.suite.suite import Run, Suite
 from hpn.scenarios.run import repeats
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import InputError, exit_code_of
 from hpn.testbed.files.replacing import replace_text
 from hpn.testbed.vm.engines import EngineSpec, named
@@ -37,7 +37,7 @@ def run_suite(
         yield _judged(runs[made.name], made, out)
 
 
-def wanted_of(suite: Suite, out: Path) -> dict[str, Wanted]:
+def wanted_of(suite: Suite, out: Path) -> dict[str, RequestedRun]:
     """Return every run under its title, as a request to a pool."""
     return {run.title: _wanted(run, out, suite.topology) for run in suite.runs}
 
@@ -48,11 +48,11 @@ def in_order(suite: Suite, runs: Iterable[CiRun]) -> list[CiRun]:
     return sorted(runs, key=lambda run: place[run.title])
 
 
-def _wanted(run: Run, out: Path, topology: str) -> Wanted:
+def _wanted(run: Run, out: Path, topology: str) -> RequestedRun:
     spec, folder = named(run.engine), out / run.folder
     command = (*_words(spec), *(("--topology", topology) if topology else ()), *_options(run, folder))
     order = Order(run.drill, folder / run.name, command, phase=run.repeat)
-    return Wanted(order, spec, run.tries, keep_output=True)
+    return RequestedRun(order, spec, run.tries, keep_output=True)
 
 
 def _judged(run: Run, made: Made, out: Path) -> CiRun:

@@ -14,12 +14,12 @@ from hpn.scenarios.model.month.failures import Failure, Flaps, Kind
 from hpn.traffic.fluid.flows import drawn, ring
 from hpn.traffic.fluid.pace import Paced, after, healthy
 from hpn.traffic.fluid.pods import Numbers, Pods
-from hpn.traffic.fluid.routes import Broken
+from hpn.traffic.fluid.routes import FailedParts
 from hpn.traffic.fluid.solve import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class ModelledJob:
     """Rings over the first hosts of the pods, one per rail; ``well`` has their queue pairs' rates without faults."""
 
     well: Paced
@@ -31,7 +31,7 @@ class Job:
     @classmethod
     def on(
         cls, pods: Pods, gpus: int, queue_pairs: int, seed: int, given: Assumptions, *, path_control: bool = True
-    ) -> Job:
+    ) -> ModelledJob:
         """Return a job of ``gpus``, whole hosts; the hosts choose source ports evenly, as HPN's do."""
         hosts = np.arange(gpus // pods.rails, dtype=np.int64)
         return cls(
@@ -103,8 +103,8 @@ class Job:
             )
         return flaps.at_h + wait / 3600, left
 
-    def _broken(self, failures: Iterable[tuple[Kind, int]]) -> Broken:
-        broken, pods = Broken.nothing(self.pods), self.pods
+    def _broken(self, failures: Iterable[tuple[Kind, int]]) -> FailedParts:
+        broken, pods = FailedParts.nothing(self.pods), self.pods
         for kind, number in failures:
             if kind is Kind.LINK:
                 broken = broken.with_access(number // pods.tors, number % pods.tors, pods)

@@ -8,12 +8,12 @@ import numpy as np
 
 from hpn.results.graph.loadmap import Grid, Panel
 from hpn.results.graph.sizes import Course
-from hpn.scenarios.model.month.job import Job
-from hpn.scenarios.model.month.month import NO_PATH_CONTROL, Asked, architecture_of, check_memory
+from hpn.scenarios.model.month.job import ModelledJob
+from hpn.scenarios.model.month.month import NO_PATH_CONTROL, MonthRequest, architecture_of, check_memory
 from hpn.traffic.fluid.flows import drawn, permutation, ring
 from hpn.traffic.fluid.pace import Paced, after, healthy, unnoticed
 from hpn.traffic.fluid.pods import Pods
-from hpn.traffic.fluid.routes import Broken, Flags
+from hpn.traffic.fluid.routes import FailedParts, Flags
 from hpn.traffic.fluid.solve import Floats
 
 _TIERS = (("NIC ports, down", 1), ("NIC ports, up", 0), ("uplinks, up", 2), ("uplinks, down", 3))
@@ -37,7 +37,7 @@ LOAD = 0.45
 CRASH = Crash(segment=7, rail=2, index=0)
 
 
-def load_map_of(asked: Asked) -> str:
+def load_map_of(asked: MonthRequest) -> str:
     """Return the title of the panels."""
     where = f"p0.s{CRASH.segment}.t{CRASH.rail}.{CRASH.index}"
     return (
@@ -45,14 +45,14 @@ def load_map_of(asked: Asked) -> str:
     )
 
 
-def load_panels(asked: Asked, available_bytes: float, crash: Crash = CRASH) -> list[Panel]:
+def load_panels(asked: MonthRequest, available_bytes: float, crash: Crash = CRASH) -> list[Panel]:
     """Return the panels of a permutation on each rail of the first network: healthy, at the crash, after all moves."""
     network = asked.networks[0]
     pods = Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(network)}))
     check_memory(pods, pods.gpus * asked.queue_pairs, 0, available_bytes)
     flows = drawn(pods, permutation(pods, asked.seed), asked.queue_pairs, asked.seed, "even")
     well = healthy(pods, flows, LOAD * pods.port_bps * pods.tors / asked.queue_pairs)
-    broken = Broken.nothing(pods).with_tor(crash.number(pods))
+    broken = FailedParts.nothing(pods).with_tor(crash.number(pods))
     moved = after(well, broken, path_control=network != NO_PATH_CONTROL)
     dead = broken.dead_links(pods)
     nothing = np.zeros_like(dead)
@@ -63,7 +63,7 @@ def load_panels(asked: Asked, available_bytes: float, crash: Crash = CRASH) -> l
     ]
 
 
-def job_courses(asked: Asked, available_bytes: float) -> list[Course]:
+def job_courses(asked: MonthRequest, available_bytes: float) -> list[Course]:
     """Return the iteration time in s by job size with random hosts, without faults and with one link cut."""
     found = []
     for network in asked.networks:
@@ -85,10 +85,10 @@ def _sizes(pods: Pods) -> list[int]:
     return sizes[::-1]
 
 
-def _by_lot(pods: Pods, gpus: int, asked: Asked, *, path_control: bool) -> Job:
+def _by_lot(pods: Pods, gpus: int, asked: MonthRequest, *, path_control: bool) -> ModelledJob:
     hosts = np.random.default_rng(asked.seed).permutation(pods.nics_of_a_rail)[: gpus // pods.rails].astype(np.int64)
     flows = drawn(pods, ring(pods, hosts), asked.queue_pairs, asked.seed, "even")
-    return Job(healthy(pods, flows), gpus, asked.given, path_control, hosts)
+    return ModelledJob(healthy(pods, flows), gpus, asked.given, path_control, hosts)
 
 
 def _panel(title: str, paced: Paced, dead: Flags) -> Panel:

@@ -9,8 +9,8 @@ import numpy as np
 
 from hpn.scenarios.model.month.assumptions import Assumptions
 from hpn.scenarios.model.month.failures import MONTH_H, draw, expected_flaps
-from hpn.scenarios.model.month.job import Job
-from hpn.scenarios.model.month.life import lived
+from hpn.scenarios.model.month.job import ModelledJob
+from hpn.scenarios.model.month.lost_hours import lost_hours
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.fluid.pods import Pods
@@ -25,7 +25,7 @@ _BYTES_A_FLAP = 8 * 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MonthRequest:
     """Request for a month; ``gpus`` None: all of the pods. The default is the paper's pod."""
 
     networks: Sequence[str] = NETWORKS
@@ -71,7 +71,7 @@ class Outcome:
     kind: str = "modelled"
 
 
-def reckon(asked: Asked, available_bytes: float, tell: Callable[[str], None]) -> Iterator[Outcome]:
+def reckon(asked: MonthRequest, available_bytes: float, tell: Callable[[str], None]) -> Iterator[Outcome]:
     """Yield one outcome for each network. InputError for sizes that make no job; MachineError for too little memory."""
     sizes = [Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(name)})) for name in asked.networks]
     gpus = [_gpus(asked, pods) for pods in sizes]
@@ -92,10 +92,10 @@ def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -
         )
 
 
-def _outcome(name: str, asked: Asked, pods: Pods, gpus: int) -> Outcome:
-    job = Job.on(pods, gpus, asked.queue_pairs, asked.seed, asked.given, path_control=name != NO_PATH_CONTROL)
+def _outcome(name: str, asked: MonthRequest, pods: Pods, gpus: int) -> Outcome:
+    job = ModelledJob.on(pods, gpus, asked.queue_pairs, asked.seed, asked.given, path_control=name != NO_PATH_CONTROL)
     speed = job.given.iteration_s / job.iteration_s
-    found = [lived(job, draw(pods, gpus, asked.given, asked.seed, month)) for month in range(asked.months)]
+    found = [lost_hours(job, draw(pods, gpus, asked.given, asked.seed, month)) for month in range(asked.months)]
     totals = [month.total_h * speed * gpus for month in found]
 
     def mean(of: str) -> float:
@@ -126,7 +126,7 @@ def architecture_of(name: str) -> str:
     return "hpn" if name == NO_PATH_CONTROL else name
 
 
-def _gpus(asked: Asked, pods: Pods) -> int:
+def _gpus(asked: MonthRequest, pods: Pods) -> int:
     gpus = pods.gpus if asked.gpus is None else asked.gpus
     if not 2 * pods.rails <= gpus <= pods.gpus or gpus % pods.rails:
         raise InputError(

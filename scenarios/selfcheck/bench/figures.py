@@ -17,7 +17,7 @@ from statistics import median
 
 from pydantic import TypeAdapter
 
-from hpn.failover.inject.levers import LabLevers
+from hpn.failover.inject.lab_actions import LabActions
 from hpn.results.text.figure import Figure
 from hpn.scenarios.selfcheck.bench.elephants import Measured, carried
 from hpn.testbed.errors import MachineError
@@ -138,7 +138,7 @@ async def _failover(runs: int) -> Measured:
     await lab.converged()
     gc.freeze()
     link = lab.fabric.nics[0].links[0]
-    cut = LabLevers.of(lab).cut([(link, link.lower.node)])
+    cut = LabActions.of(lab).cut([(link, link.lower.node)])
     switch_ms = []
     for _ in range(runs):
         before = now_ns()

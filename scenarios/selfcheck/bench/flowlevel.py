@@ -13,7 +13,7 @@ from hpn.testbed.fabric.presets import PRESETS
 from hpn.traffic.fluid.flows import drawn, permutation
 from hpn.traffic.fluid.pace import Paced, after, healthy
 from hpn.traffic.fluid.pods import Pods
-from hpn.traffic.fluid.routes import Broken
+from hpn.traffic.fluid.routes import FailedParts
 
 _CLOS = "dual-tor-clos"
 _QUEUE_PAIRS = 16
@@ -59,6 +59,6 @@ def _events_s(well: Paced) -> float:
     took = []
     for nic in range(0, well.pods.gpus, well.pods.gpus // _EVENTS):
         before = time.monotonic()
-        after(well, Broken.nothing(well.pods).with_access(nic, 0, well.pods))
+        after(well, FailedParts.nothing(well.pods).with_access(nic, 0, well.pods))
         took.append(time.monotonic() - before)
     return median(took)

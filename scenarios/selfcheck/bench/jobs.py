@@ -12,12 +12,12 @@ from pathlib import Path
 from hpn.failover.analysis.job import JobMetrics
 from hpn.results.text.figure import Figure
 from hpn.scenarios.drill.catalogue import load
-from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.job import JobSpec, plan_of
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run.engines import run_in_guest
 from hpn.scenarios.run.job_on_lab import LabJob
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.selfcheck.bench.elephants import Measured, spec
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
@@ -124,7 +124,7 @@ async def side_by_side(seconds: int) -> Measured:
 async def _job(lab: Lab, fabric: Fabric, seconds: int) -> Measured:
     work = MessageWork("incast", _MESSAGE_BYTES, count=_MESSAGES, fan_in=1)
     with tempfile.TemporaryDirectory() as out:
-        job = LabJob(lab, plan_of(Job(work), fabric), Path(out), "disjoint")
+        job = LabJob(lab, plan_of(JobSpec(work), fabric), Path(out), "disjoint")
         await job.start()
         start_ns = now_ns() + _LEAD_NS
         job.engine.begin(start_ns)

@@ -24,7 +24,7 @@ from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import client_site
 from hpn.scenarios.run.calibrate import packets_per_s
 from hpn.scenarios.run.engines import run_in_guest
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm import kernel_cache
 from hpn.testbed.vm.engines import ENGINES, EngineSpec

@@ -16,9 +16,9 @@ from hpn.failover.analysis.metrics.analyse import analyse_traces
 from hpn.failover.analysis.metrics.goodput import goodput_series
 from hpn.failover.analysis.metrics.trace import FlowTrace, Traces, build_traces
 from hpn.failover.analysis.model import QUICK, DrillMetrics, Edge, EdgeKind, FlowEdgeResult
-from hpn.results.judge.ground_truth import BIN_MS, GroundTruth, Measured
+from hpn.results.judge.ground_truth import BIN_MS, GroundTruth, TruthMeasurement
+from hpn.scenarios.selfcheck.selftest.exact_loss import DropSpan, Observed
 from hpn.scenarios.selfcheck.selftest.sizes import MS, Pause
-from hpn.scenarios.selfcheck.selftest.truths import Observed, Span
 from hpn.traffic.streams.columns import InFiles
 from hpn.traffic.streams.records import RECEIVED, SENT
 
@@ -66,7 +66,7 @@ def _edges(observed: Observed) -> tuple[Edge, ...]:
     return with_windows(edges, observed.end_ns)
 
 
-def _all_measured(observed: Observed, metrics: DrillMetrics, traces: Traces) -> Iterator[Measured]:
+def _all_measured(observed: Observed, metrics: DrillMetrics, traces: Traces) -> Iterator[TruthMeasurement]:
     for direction, ids in observed.hit.items():
         for flow, trace in zip(metrics.flows, traces, strict=True):
             if flow.flow not in ids:
@@ -78,17 +78,17 @@ def _all_measured(observed: Observed, metrics: DrillMetrics, traces: Traces) -> 
 
 def _measured(
     direction: str,
-    span: Span,
+    span: DropSpan,
     pause: Pause | None,
     result: FlowEdgeResult,
     trace: FlowTrace,
     bins: _Bins,
     metrics: DrillMetrics,
-) -> Measured:
+) -> TruthMeasurement:
     width_ms = (span.longest_ns - span.shortest_ns) / MS
     claim_ms = result.resolution_ms + metrics.noise.noise_floor_ms + width_ms / 2
     paused = result.send_gap_ms > claim_ms + metrics.settings.pacing_tick_ms
-    return Measured(
+    return TruthMeasurement(
         direction=direction,
         flow=result.name,
         rate_pps=trace.spec.rate_pps,
@@ -108,7 +108,7 @@ def _measured(
     )
 
 
-def _delay_spread_ms(trace: FlowTrace, span: Span) -> float:
+def _delay_spread_ms(trace: FlowTrace, span: DropSpan) -> float:
     """Return the delay variation of packets around a drop: a packet is dropped at its arrival, not when it is sent."""
     around = (span.put_before_ns - _AROUND_NS, span.lift_after_ns + _AROUND_NS)
     first, last = np.searchsorted(trace.received_sent_ns, around)
@@ -125,7 +125,7 @@ class _Bins:
         healthy = self._goodput[: observed.healthy_ns // int(BIN_MS * MS)]
         self._usual = float(np.median(healthy)) if len(healthy) else 0.0
 
-    def dark_ms(self, span: Span) -> float:
+    def dark_ms(self, span: DropSpan) -> float:
         """Return how long goodput was down around ``span``, looking at most one bin further on either side."""
         first = (span.put_before_ns - self._start_ns) // int(BIN_MS * MS) - 1
         last = (span.lift_after_ns - self._start_ns) // int(BIN_MS * MS) + 2

@@ -16,15 +16,15 @@ from pydantic import JsonValue
 from hpn.failover.faults import SilentDrop
 from hpn.failover.inject import needs
 from hpn.results.judge.ground_truth import GroundTruth, from_json
-from hpn.scenarios.run.job import Job, answered, in_guest
+from hpn.scenarios.run.remote_task import RemoteTask, answered, in_guest
+from hpn.scenarios.selfcheck.selftest.exact_loss import observe
 from hpn.scenarios.selfcheck.selftest.sizes import Plan
-from hpn.scenarios.selfcheck.selftest.truths import observe
 from hpn.testbed.errors import HpnError, InputError, MachineError, error_for
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.kernel.process import sandbox
-from hpn.testbed.kernel.process.survivor import scratch_folder
+from hpn.testbed.kernel.process.cleanup_process import scratch_folder
 from hpn.testbed.lab.service import preflight
 from hpn.testbed.vm.engines import EngineSpec
 
@@ -73,7 +73,7 @@ def asked(_body: JsonValue, spec: EngineSpec) -> int:
 
 def _in_guest(spec: EngineSpec, folder: Path, on_line: Callable[[str], None]) -> GroundTruth:
     spec.engine().check()
-    answered(spec, in_guest(Job("selftest", spec.name), spec, folder, _GUEST_S, on_line))
+    answered(spec, in_guest(RemoteTask("selftest", spec.name), spec, folder, _GUEST_S, on_line))
     return from_json((folder / _RESULT).read_bytes())
 
 

@@ -17,7 +17,7 @@ from hpn.testbed.kernel import linkwatch
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl
-from hpn.testbed.lab.grips import Grips
+from hpn.testbed.lab.parts import LabParts
 from hpn.testbed.lab.wire import PORTS_GROUP
 
 K = TypeVar("K")
@@ -33,7 +33,7 @@ _DROP_NONE = f"delete table ip {_TABLE}"
 class Breakage:
     """Current faults of one lab. ``prepare`` opens the sockets that a fault needs, so that the fault itself is fast."""
 
-    def __init__(self, grips: Grips) -> None:
+    def __init__(self, grips: LabParts) -> None:
         self._lab = grips
         self._nft: dict[str, Nft] = {}
         self._deaf: set[str] = set()  # switches whose forwarding is down

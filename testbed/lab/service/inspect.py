@@ -11,8 +11,8 @@ from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN
 from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.lacp_why import why_idle
-from hpn.testbed.lab.service.byhand import broken
 from hpn.testbed.lab.service.control import JsonValue
+from hpn.testbed.lab.service.manual_faults import broken
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.routing.trace import Path
 

@@ -18,10 +18,10 @@ from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.kernel.process.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
-from hpn.testbed.lab.service import byhand, control, inspect, status
+from hpn.testbed.lab.service import control, inspect, manual_faults, status
 from hpn.testbed.lab.service.control import Emit, Json, JsonValue
-from hpn.testbed.lab.service.ending import obey
 from hpn.testbed.lab.service.metrics.exporter import Exporter
+from hpn.testbed.lab.service.termination import obey
 from hpn.testbed.lab.timeline import Timeline
 from hpn.testbed.routing.trace import Flow
 
@@ -138,19 +138,19 @@ class Supervisor:
         return None
 
     async def _break(self, request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(byhand.break_part(await self._lab(), str(request.get("target"))))
+        return _as_lists(manual_faults.break_part(await self._lab(), str(request.get("target"))))
 
     async def _mend(self, request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(await byhand.mend_part(await self._lab(), str(request.get("target"))))
+        return _as_lists(await manual_faults.mend_part(await self._lab(), str(request.get("target"))))
 
     async def _mend_all(self, _request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(await byhand.mend_all(await self._lab()))
+        return _as_lists(await manual_faults.mend_all(await self._lab()))
 
 
 _TOLD = {EventKind.BGP, EventKind.LAG}
 
 
-def _as_lists(change: byhand.Change) -> dict[str, JsonValue]:
+def _as_lists(change: manual_faults.ManualChange) -> dict[str, JsonValue]:
     return {"down": list(change.down), "up": list(change.up), "still_down": list(change.still_down)}
 
 

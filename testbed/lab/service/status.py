@@ -18,7 +18,7 @@ from hpn.testbed.events import Event, now_ns
 from hpn.testbed.fabric.model import Fabric, Port
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.lacp_why import why_idle
-from hpn.testbed.lab.service import byhand
+from hpn.testbed.lab.service import manual_faults
 from hpn.testbed.lab.service.control import JsonValue
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.lag.states import Mux
@@ -78,7 +78,9 @@ def from_json(told: JsonValue) -> Condition:
 
 def _broken(lab: Lab) -> tuple[str, ...]:
     """Return parts broken by hand, and the links that went down with them."""
-    return tuple(sorted({name for each in byhand.broken(lab) if each.by_hand for name in (each.part, *each.links)}))
+    return tuple(
+        sorted({name for each in manual_faults.broken(lab) if each.by_hand for name in (each.part, *each.links)})
+    )
 
 
 def _dead(lab: Lab) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ def _dead(lab: Lab) -> tuple[str, ...]:
 def _held(lab: Lab) -> dict[str, str]:
     conditions = {name: tor.condition for name, tor in lab.tors.items()}
     held = {name: said for name, said in conditions.items() if said and said != "dead"}
-    return held | {each.part: each.how for each in byhand.broken(lab) if not each.by_hand and each.links}
+    return held | {each.part: each.how for each in manual_faults.broken(lab) if not each.by_hand and each.links}
 
 
 def _dark(lab: Lab) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from hpn.scenarios.campaign.campaign import carry_out, plan_for
 from hpn.scenarios.campaign.drillfile import is_valid
 from hpn.scenarios.campaign.journal import Shrunk, load, opened
 from hpn.scenarios.campaign.plan import FaultSequence, choices, draw
-from hpn.scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
+from hpn.scenarios.campaign.result import Invariant, Outcome, Report, Result, SequenceJob, Violation
 from hpn.scenarios.drill.load import load_drill
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
@@ -29,10 +29,10 @@ class Pretended:
 
     breaks: Breaks = lambda _sequence: False
     width: int = 2
-    jobs: list[Job] = field(default_factory=list)
-    spoil: Callable[[Job, list[Result]], Report | None] = lambda _job, _results: None
+    jobs: list[SequenceJob] = field(default_factory=list)
+    spoil: Callable[[SequenceJob, list[Result]], Report | None] = lambda _job, _results: None
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Report]]:
+    def run(self, jobs: Iterable[SequenceJob]) -> Iterator[tuple[SequenceJob, Report]]:
         for job in jobs:
             self.jobs.append(job)
             results: list[Result] = []
@@ -113,7 +113,7 @@ def test_what_only_breaks_after_what_came_before_is_shown_with_it(tmp_path: Path
         told = [step.kind for one in in_one_lab for step in one.steps]
         return all(step.kind in told for step in first.steps + second.steps)
 
-    def note(_job: Job, results: list[Result]) -> Report:
+    def note(_job: SequenceJob, results: list[Result]) -> Report:
         at = [r.sequence.index for r in results]
         return Report(tuple(replace(r, before=tuple(at[:n])) for n, r in enumerate(results)), stood=True)
 
@@ -132,7 +132,7 @@ def test_what_a_broken_lab_left_undone_goes_to_a_new_one(tmp_path: Path) -> None
 
 
 def test_a_process_that_dies_is_a_violation_of_the_sequence_it_ran(tmp_path: Path) -> None:
-    def die(job: Job, results: list[Result]) -> Report | None:
+    def die(job: SequenceJob, results: list[Result]) -> Report | None:
         at = [result.sequence.index for result in results]
         return Report(tuple(results[: at.index(3)]), crash="code 1: KeyError: 'x'") if 3 in at else None
 
@@ -144,7 +144,7 @@ def test_a_process_that_dies_is_a_violation_of_the_sequence_it_ran(tmp_path: Pat
 
 
 def test_an_error_within_a_sequence_is_inconclusive_one_before_any_ends_the_campaign(tmp_path: Path) -> None:
-    def overloaded(job: Job, results: list[Result]) -> Report | None:
+    def overloaded(job: SequenceJob, results: list[Result]) -> Report | None:
         lost = [r for r in results if r.sequence.index != 1]
         return Report(tuple(lost[:1]), "too slow", 3, stood=True) if len(lost) < len(results) else None
 
@@ -158,7 +158,7 @@ def test_an_error_within_a_sequence_is_inconclusive_one_before_any_ends_the_camp
 
 
 def test_what_is_inconclusive_is_run_once_more_on_a_lab_of_its_own(tmp_path: Path) -> None:
-    def doubt(job: Job, results: list[Result]) -> Report | None:
+    def doubt(job: SequenceJob, results: list[Result]) -> Report | None:
         unsure = (0, 1) if len(job.sequences) > 1 else (1,)
         doubted = [replace(r, doubts=("busy",)) if r.sequence.index in unsure else r for r in results]
         return Report(tuple(doubted), stood=True)

@@ -10,10 +10,10 @@ from pydantic import TypeAdapter
 
 from hpn.scenarios.batch.pool.task import OUTPUT, Done, Task, hung
 from hpn.scenarios.campaign import last_words as module
-from hpn.scenarios.campaign.block import REPORT, read_report
+from hpn.scenarios.campaign.lab_job import REPORT, read_report
 from hpn.scenarios.campaign.labs import PooledLabs, report_of, task_for
 from hpn.scenarios.campaign.last_words import last_words
-from hpn.scenarios.campaign.result import Job, Report, Result
+from hpn.scenarios.campaign.result import Report, Result, SequenceJob
 from tests.scenarios.campaign.samples import CUT, PLAN, sequence
 from tests.scenarios.pool.pretended import Makes, Pretended
 
@@ -21,8 +21,8 @@ ROOT = Path(module.__file__).resolve().parents[2]
 UML = "uml-virtual-time"
 
 
-def jobs(count: int) -> list[Job]:
-    return [Job(PLAN, (sequence(CUT, index=index),)) for index in range(count)]
+def jobs(count: int) -> list[SequenceJob]:
+    return [SequenceJob(PLAN, (sequence(CUT, index=index),)) for index in range(count)]
 
 
 def leaves(code: int, **report: object) -> Makes:
@@ -68,7 +68,7 @@ def test_a_guest_s_clock_does_not_time_a_campaign() -> None:
         return 0
 
     before = time.time()
-    ((_job, report),) = PooledLabs(Pretended(guest), UML).run([Job(PLAN, tuple(steps))])
+    ((_job, report),) = PooledLabs(Pretended(guest), UML).run([SequenceJob(PLAN, tuple(steps))])
     times = [moment for result in report.results for moment in (result.started_at, result.ended_at)]
     assert times == sorted(times)
     assert before - 2 <= times[0] < times[-1] <= time.time()

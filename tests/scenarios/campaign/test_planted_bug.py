@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 
 from hpn.results.judge.verdict import Outcome
-from hpn.scenarios.campaign import block, report
+from hpn.scenarios.campaign import lab_job, report
 from hpn.scenarios.campaign.campaign import carry_out
 from hpn.scenarios.campaign.drillfile import is_valid
 from hpn.scenarios.campaign.journal import Shrunk, load
 from hpn.scenarios.campaign.labs import Answer
 from hpn.scenarios.campaign.plan import choices, draw
-from hpn.scenarios.campaign.result import Invariant, Job
+from hpn.scenarios.campaign.result import Invariant, SequenceJob
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.run import session
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.fabric.build import build
 from hpn.testbed.routing.hostroutes import HostRouteDaemon
 from tests.scenarios.campaign.samples import PLAN, TINY
@@ -37,11 +37,11 @@ class InThisProcess:
 
     width = 1
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+    def run(self, jobs: Iterable[SequenceJob]) -> Iterator[Answer]:
         for job in jobs:
             with tempfile.TemporaryDirectory(prefix="hpn-campaign-") as made:
-                code = block.run(job, Path(made))
-                told = block.read_report(Path(made))
+                code = lab_job.run(job, Path(made))
+                told = lab_job.read_report(Path(made))
             yield job, replace(told, crash=f"the lab's process ended with code {code}") if code else told
 
 

@@ -14,8 +14,8 @@ from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.model import jobs
-from hpn.scenarios.model.answer import MODELLED, Answer, model
-from hpn.scenarios.model.measured import Measured, shipped
+from hpn.scenarios.model.answer import MODELLED, ModelAnswer, model
+from hpn.scenarios.model.failover_times import FailoverTimes, shipped
 from hpn.scenarios.model.page import document
 from hpn.testbed.errors import InputError, MachineError
 
@@ -52,7 +52,7 @@ def drill(
     return catalogue.load(str(tmp_path / "cut.yaml"))
 
 
-def load_of(answer: Answer, link: str) -> tuple[float, ...]:
+def load_of(answer: ModelAnswer, link: str) -> tuple[float, ...]:
     return next(each.load for each in answer.loads if each.link == link)
 
 
@@ -257,4 +257,4 @@ def test_a_drill_that_only_a_lab_can_answer_is_refused_in_one_line(name: str) ->
 
 def test_what_no_run_has_shown_is_refused_with_the_way_to_measure_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no run in the lab has shown .*link-down failure, outage.*--calibrate"):
-        model(drill(tmp_path), Measured())
+        model(drill(tmp_path), FailoverTimes())

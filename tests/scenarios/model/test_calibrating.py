@@ -13,7 +13,7 @@ from hpn.failover.analysis.model import EdgeKind, Settings
 from hpn.failover.analysis.paths import PathAt
 from hpn.results.run.reading import Run
 from hpn.scenarios.model import calibrating
-from hpn.scenarios.model.measured import Case, Measured, Side, Step, Times
+from hpn.scenarios.model.failover_times import Case, FailoverStep, FailoverTimes, Side, Times
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, S, edge, flow, record
@@ -54,12 +54,12 @@ def run() -> Run:
     return run_of(metrics, drill=DRILL, fabric=FABRIC, paths=paths, events=events, manifest=manifest)
 
 
-def measured(monkeypatch: pytest.MonkeyPatch, found: Run) -> Measured:
+def measured(monkeypatch: pytest.MonkeyPatch, found: Run) -> FailoverTimes:
     monkeypatch.setattr(calibrating, "read", lambda _: found)
     return calibrating.measured_in([Path("run")])
 
 
-def by_case(found: Measured) -> Mapping[tuple[EdgeKind, Side, Step], Times]:
+def by_case(found: FailoverTimes) -> Mapping[tuple[EdgeKind, Side, FailoverStep], Times]:
     assert all(times.case.fault == "link-down" for times in found.times)
     return {(times.case.edge, times.case.side, times.case.step): times for times in found.times}
 
@@ -68,15 +68,15 @@ def test_each_flow_s_time_is_taken_once_and_names_its_run(monkeypatch: pytest.Mo
     found = measured(monkeypatch, run())
     assert [(source.phase, source.conditions.architecture) for source in found.sources] == [(7, "hpn")]
     assert by_case(found).keys() == {
-        (EdgeKind.FAILURE, Side.DOWN, Step.OUTAGE),
-        (EdgeKind.REPAIR, Side.UP, Step.RESUMED),
-        (EdgeKind.REPAIR, Side.TRANSIT, Step.MOVED),
+        (EdgeKind.FAILURE, Side.DOWN, FailoverStep.OUTAGE),
+        (EdgeKind.REPAIR, Side.UP, FailoverStep.RESUMED),
+        (EdgeKind.REPAIR, Side.TRANSIT, FailoverStep.MOVED),
     }
     assert [times.source for times in found.times] == [0, 0, 0]
 
 
 def test_what_had_another_way_was_out_for_the_packets_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = by_case(measured(monkeypatch, run()))[EdgeKind.FAILURE, Side.DOWN, Step.OUTAGE]
+    times = by_case(measured(monkeypatch, run()))[EdgeKind.FAILURE, Side.DOWN, FailoverStep.OUTAGE]
     assert times.ms == pytest.approx([20], abs=1.1)
     assert times.most_ms >= times.ms[0]
 
@@ -84,14 +84,14 @@ def test_what_had_another_way_was_out_for_the_packets_that_are_missing(monkeypat
 def test_what_was_cut_off_counts_from_the_repair_and_keeps_what_it_lost_once_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    times = by_case(measured(monkeypatch, run()))[EdgeKind.REPAIR, Side.UP, Step.RESUMED]
+    times = by_case(measured(monkeypatch, run()))[EdgeKind.REPAIR, Side.UP, FailoverStep.RESUMED]
     assert times.ms == pytest.approx([100], abs=2)
     assert times.pauses[0] == pytest.approx((500, 610), abs=2)
 
 
 def test_what_came_onto_another_link_did_so_with_its_session_and_its_route(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not with other links' sessions, nor with other hosts' routes."""
-    times = by_case(measured(monkeypatch, run()))[EdgeKind.REPAIR, Side.TRANSIT, Step.MOVED]
+    times = by_case(measured(monkeypatch, run()))[EdgeKind.REPAIR, Side.TRANSIT, FailoverStep.MOVED]
     assert times.ms == (310.0,)
 
 
@@ -110,5 +110,5 @@ def test_a_run_that_tells_no_ways_or_whose_time_a_machine_s_load_touched_is_refu
 
 
 def test_a_case_says_in_words_what_it_is() -> None:
-    case = Case("link-down", EdgeKind.REPAIR, Side.DOWN, Step.RESUMED)
+    case = Case("link-down", EdgeKind.REPAIR, Side.DOWN, FailoverStep.RESUMED)
     assert case.text == "link-down repair, resumed (down)"

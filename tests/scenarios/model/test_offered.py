@@ -16,8 +16,8 @@ from hpn.cli import command_line
 from hpn.failover.analysis.offered import Crossing, Offered
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.writing import Wish
-from hpn.scenarios.model.fitting import congestion_lines, fitted
+from hpn.scenarios.drill.writing import DrillRequest
+from hpn.scenarios.model.fitted_drill import congestion_lines, fitted
 from hpn.scenarios.model.offered import Going, offered_load, planned_load
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
@@ -75,7 +75,7 @@ def test_the_dead_ToR_carries_nothing_and_the_other_all_of_it() -> None:
 
 def test_validate_and_show_name_the_links_that_a_crash_overloads(tmp_path: Path) -> None:
     text = fitted(
-        Wish(fault="tor-crash", topology="{preset: small, segments: 2, rails: 1, hosts: 4, aggs: 2}", name="m")
+        DrillRequest(fault="tor-crash", topology="{preset: small, segments: 2, rails: 1, hosts: 4, aggs: 2}", name="m")
     )
     (tmp_path / "m.yaml").write_text(re.sub(r"load: \d+ %", "load: 48 %", text))
     said = CliRunner().invoke(command_line, ["drill", "validate", str(tmp_path / "m.yaml")])
@@ -98,19 +98,19 @@ def test_validate_and_show_name_the_links_that_a_crash_overloads(tmp_path: Path)
     ],
 )
 def test_a_new_drill_has_a_load_that_fits_after_its_fault_and_says_why(topology: str) -> None:
-    text = fitted(Wish(fault="tor-crash", topology=topology, name="mine"))
+    text = fitted(DrillRequest(fault="tor-crash", topology=topology, name="mine"))
     assert not congestion_lines(drill_from(parse(text, "mine"), Path())), text
     assert re.search(r"load: \d+ %}  # after the fault the busiest link carries \d+%", text)
 
 
 def test_a_new_drill_of_single_ToRs_expects_no_more_deaths_than_the_fault_must_cause() -> None:
-    text = fitted(Wish(fault="tor-crash", topology="{preset: tiny, architecture: single-tor}", name="mine"))
+    text = fitted(DrillRequest(fault="tor-crash", topology="{preset: tiny, architecture: single-tor}", name="mine"))
     assert "queue_pair_deaths: {at_most: 16}  # the fault leaves 16 of 32 queue pairs without a path" in text
     assert "worst_outage" not in text
 
 
 def test_a_fault_that_nobody_tells_of_has_no_limit_that_timers_break() -> None:
-    text = fitted(Wish(fault="tor-dataplane-death", topology="tiny", name="mine"))
+    text = fitted(DrillRequest(fault="tor-dataplane-death", topology="tiny", name="mine"))
     assert "worst_outage" not in text
     assert "state_restored: yes" in text
 

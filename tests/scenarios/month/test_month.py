@@ -15,9 +15,9 @@ import pytest
 from hpn import cli
 from hpn.scenarios.model.month.assumptions import Assumptions, told, with_set
 from hpn.scenarios.model.month.failures import MONTH_H, Drawn, Failure, Flaps, Kind, draw
-from hpn.scenarios.model.month.job import Job
-from hpn.scenarios.model.month.life import Lost, lived
-from hpn.scenarios.model.month.month import NETWORKS, Asked, Outcome, reckon
+from hpn.scenarios.model.month.job import ModelledJob
+from hpn.scenarios.model.month.lost_hours import LostHours, lost_hours
+from hpn.scenarios.model.month.month import NETWORKS, MonthRequest, Outcome, reckon
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.lab.service import preflight
@@ -32,13 +32,13 @@ BIG = 64e9
 
 
 @cache
-def _job(network: str) -> Job:
+def _job(network: str) -> ModelledJob:
     spec = SMALL.model_copy(update={"architecture": "hpn" if network.startswith("hpn") else network})
-    return Job.on(Pods.of(spec), RING, 4, 1, GIVEN, path_control=network != "hpn-no-path-control")
+    return ModelledJob.on(Pods.of(spec), RING, 4, 1, GIVEN, path_control=network != "hpn-no-path-control")
 
 
-def _lost(network: str, *failures: Failure, flaps: Flaps = NO_FLAPS) -> Lost:
-    return lived(_job(network), Drawn(failures, flaps, np.full(10, 0.5)))
+def _lost(network: str, *failures: Failure, flaps: Flaps = NO_FLAPS) -> LostHours:
+    return lost_hours(_job(network), Drawn(failures, flaps, np.full(10, 0.5)))
 
 
 def _link(at_h: float, until_h: float, number: int = 0) -> Failure:
@@ -113,7 +113,7 @@ def test_flaps_at_the_same_time_stall_a_synchronous_job_once_and_a_deadly_one_ki
 
 @cache
 def _outcomes(seed: int = 1, given: Assumptions = GIVEN) -> list[Outcome]:
-    return [*reckon(Asked(NETWORKS, SMALL, None, 4, 5, seed, given), BIG, lambda _line: None)]
+    return [*reckon(MonthRequest(NETWORKS, SMALL, None, 4, 5, seed, given), BIG, lambda _line: None)]
 
 
 def test_a_month_without_failures_takes_nothing_but_what_hashes_take() -> None:
@@ -143,7 +143,7 @@ def test_reasons_add_up() -> None:
 def test_a_job_of_3000_gpus_on_single_tor_meets_one_or_two_crashes_a_month() -> None:
     """The paper's own count (section 2), of which the failure rates are the source."""
     spec = FabricSpec(segments=3, hosts=128, rails=8, aggs=8)
-    asked = Asked(("single-tor",), spec, 3072, 1, 100, 1, replace(GIVEN, flaps_a_day=0))
+    asked = MonthRequest(("single-tor",), spec, 3072, 1, 100, 1, replace(GIVEN, flaps_a_day=0))
     (found,) = reckon(asked, BIG, lambda _line: None)
     assert 1 < found.crashes.mean < 2
 
@@ -163,7 +163,7 @@ def test_failures_come_as_often_as_assumed_and_on_the_links_of_the_job() -> None
 
 def test_what_does_not_fit_into_memory_is_refused_with_the_figure_before_it_begins() -> None:
     with pytest.raises(MachineError, match=r"245,760 queue pairs .* 0\.2 GB and 0\.1 GB are free; lower --pods"):
-        next(reckon(Asked(("hpn",)), 100e6, lambda _line: pytest.fail("it began")))
+        next(reckon(MonthRequest(("hpn",)), 100e6, lambda _line: pytest.fail("it began")))
 
 
 def test_every_assumption_has_a_unit_and_a_source() -> None:

@@ -18,13 +18,13 @@ import dask
 import distributed
 
 from hpn.scenarios.batch.pool import cluster as module
-from hpn.scenarios.batch.pool import turn as turns
+from hpn.scenarios.batch.pool import queue as turns
 from hpn.scenarios.batch.pool import worker as far_end
 from hpn.scenarios.batch.pool.attempt import Attempt, Ended
+from hpn.scenarios.batch.pool.choose import address_of, pool_for
 from hpn.scenarios.batch.pool.cluster import Cluster
 from hpn.scenarios.batch.pool.task import MADE, OUTPUT, Done, Task
-from hpn.scenarios.batch.pool.where import address_of, pool_for
-from hpn.scenarios.run.job import Job
+from hpn.scenarios.run.remote_task import RemoteTask
 from hpn.testbed.errors import InputError, MachineError
 from tests.product.hpn import until
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def tasks(*names: str) -> list[Task]:
-    return [Task(name, Job("none", "host")) for name in names]
+    return [Task(name, RemoteTask("none", "host")) for name in names]
 
 
 @contextmanager
@@ -219,7 +219,7 @@ def test_a_process_that_is_killed_there_is_run_again_and_named_at_last(
 ) -> None:
     with standing(tmp_path, monkeypatch, 1, lambda *_: -9) as pool:
         (done,) = pool.run(tasks("a"))
-        ((crash,)) = [each.code for each in pool.run([Task("lab", Job("none", "host"), again=False)])]
+        ((crash,)) = [each.code for each in pool.run([Task("lab", RemoteTask("none", "host"), again=False)])]
     assert (done.code, done.error.partition(" (")[0]) == (3, "a: lost with the worker that ran it, 3 times")
     assert crash == -9, "a lab's crash is an answer"
 
@@ -291,7 +291,7 @@ def test_a_pool_that_is_closed_early_ends_what_its_workers_do(tmp_path: Path, mo
 
 def test_workers_on_one_machine_measure_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HPN_STATE_DIR", str(tmp_path / "state"))
-    whole, core = (Task("a", Job("none", "host"), cores) for cores in (0, 1))
+    whole, core = (Task("a", RemoteTask("none", "host"), cores) for cores in (0, 1))
     inside = threading.Event()
 
     def measure() -> None:
@@ -308,7 +308,7 @@ def test_workers_on_one_machine_measure_one_after_the_other(tmp_path: Path, monk
             assert not inside.is_set(), "one that is not wanted any more does not wait"
     assert inside.wait(WAIT_S)
     second.join()
-    with far_end._machine(whole, Attempt()), far_end._machine(Task("lab", Job("none", "host")), Attempt()):
+    with far_end._machine(whole, Attempt()), far_end._machine(Task("lab", RemoteTask("none", "host")), Attempt()):
         pass
 
 

@@ -15,10 +15,10 @@ from hpn.results.index.store import opened
 from hpn.results.judge.verdict import Outcome
 from hpn.results.run.folder import RunFolder, create
 from hpn.scenarios.batch.pool.attempt import lay_out
-from hpn.scenarios.batch.pool.drills import Made, Root, Wanted, body_from, run_all, task_for
+from hpn.scenarios.batch.pool.drills import Made, RequestedRun, Root, body_from, run_all, task_for
 from hpn.scenarios.batch.pool.task import GIVEN, OUTPUT, Begun, Done, Task, unheard
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
 from hpn.testbed.vm.engines import HOST
 from tests.results.sample import MANIFEST
@@ -28,9 +28,9 @@ from tests.scenarios.test_ci_run import judges
 PASSES = judges(lambda *_: Outcome.PASS)
 
 
-def wanted(out: Path, *names: str, tries: int = 1) -> dict[str, Wanted]:
+def wanted(out: Path, *names: str, tries: int = 1) -> dict[str, RequestedRun]:
     drill = catalogue.load("link-down")
-    return {name: Wanted(Order(drill, out / name, ("drill", "run")), HOST, tries) for name in names}
+    return {name: RequestedRun(Order(drill, out / name, ("drill", "run")), HOST, tries) for name in names}
 
 
 def run(out: Path, makes: Makes, *names: str, tries: int = 1) -> dict[str, Made]:

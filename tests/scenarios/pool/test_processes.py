@@ -19,12 +19,12 @@ import pytest
 
 from hpn.scenarios.batch.pool import attempt as attempts
 from hpn.scenarios.batch.pool.attempt import Attempt, Ended
-from hpn.scenarios.batch.pool.given import Files
+from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.batch.pool.processes import Processes
 from hpn.scenarios.batch.pool.scratch import taken
+from hpn.scenarios.batch.pool.sent_files import Files
 from hpn.scenarios.batch.pool.task import LOSSES, MADE, OUTPUT, Task
-from hpn.scenarios.batch.pool.where import pool_for
-from hpn.scenarios.run.job import Job
+from hpn.scenarios.run.remote_task import RemoteTask
 from hpn.testbed.errors import InputError, MachineError
 from tests.product.hpn import until
 
@@ -32,7 +32,7 @@ WAIT_S = 20
 
 
 def tasks(*names: str, cores: int | None = 1, again: bool = True) -> list[Task]:
-    return [Task(name, Job("none", "host"), cores, again=again) for name in names]
+    return [Task(name, RemoteTask("none", "host"), cores, again=again) for name in names]
 
 
 @dataclass
@@ -238,7 +238,7 @@ def script(monkeypatch: pytest.MonkeyPatch, program: str) -> list[subprocess.Pop
     started: list[subprocess.Popen[bytes]] = []
 
     def beside(
-        _job: Job, output: IO[bytes], folder: Path, environment: Mapping[str, str], *, own_session: bool
+        _job: RemoteTask, output: IO[bytes], folder: Path, environment: Mapping[str, str], *, own_session: bool
     ) -> subprocess.Popen[bytes]:
         process: subprocess.Popen[bytes] = subprocess.Popen(
             [sys.executable, "-c", program],
@@ -301,7 +301,7 @@ def _said(folder: Path) -> bytes:
 
 def test_a_task_has_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script(monkeypatch, SLEEPS)
-    slow = Task("slow", Job("none", "host"), timeout_s=0.2)
+    slow = Task("slow", RemoteTask("none", "host"), timeout_s=0.2)
     (done,) = Processes(1, tmp_path).run([slow])
     assert (done.hung, done.code, done.error) == (True, 3, "slow hung for 0 s, and was ended")
 

@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.traffic.client.lines import MAX_LINE, GaveUp, Line, LineReader, Misread, Output, Ready, Step, line_of, parse
+from hpn.traffic.client.lines import (
+    MAX_LINE,
+    ClientStep,
+    GaveUp,
+    Line,
+    LineReader,
+    Misread,
+    Output,
+    Ready,
+    line_of,
+    parse,
+)
 
 _HOSTILE = st.one_of(
     st.binary(max_size=200),
@@ -71,7 +82,9 @@ def test_a_step_is_read_as_it_was_told(
     words += [f"sum={checksum}"] if checksum else []
     words += [f"wrong={wrong}"] if wrong else []
     begin_ns, end_ns = times or (None, None)
-    assert parse(Line(" ".join(words))) == Step(number, None, begin_ns, end_ns, kind, size, checksum, wrong or None)
+    assert parse(Line(" ".join(words))) == ClientStep(
+        number, None, begin_ns, end_ns, kind, size, checksum, wrong or None
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hpn.traffic.client.clients.perftest import Perftest
 from hpn.traffic.client.clients.rping import Rping
 from hpn.traffic.client.clients.rxe_pingpong import RxePingpong
 from hpn.traffic.client.clients.verbs import Verbs
-from hpn.traffic.client.lines import GaveUp, Line, Output, Ready, Said, Step, parse
+from hpn.traffic.client.lines import ClientStep, GaveUp, Line, Output, Ready, Said, parse
 from hpn.traffic.client.plan import ClientProcess
 from hpn.traffic.client.programs import foreign, libibverbs_abi, verbs
 from hpn.traffic.client.programs.libibverbs import Done
@@ -145,7 +145,7 @@ def test_a_tool_that_ends_is_started_again_and_each_run_is_a_step(tmp_path: Path
     """
     said = run_tool("server", done, 3000)
     assert said[0] == Ready()
-    steps = [each for each in said if isinstance(each, Step)]
+    steps = [each for each in said if isinstance(each, ClientStep)]
     assert [step.number for step in steps] == [0, 1, 2]
     assert {(step.kind, step.size_bytes, (step.end_ns or 0) - (step.begin_ns or 0)) for step in steps} == {
         ("ping-pong", 1000, 12_500)
@@ -168,7 +168,7 @@ def test_a_tool_that_goes_on_has_its_first_round_before_the_run_and_is_ended_wit
     script += "while :; do sleep 0.05; n=$((n+1)); echo ping data: $n; done"
     said = run_tool("client", script, 600, "rping")
     assert said[0] == Ready()
-    steps = [each for each in said if isinstance(each, Step)]
+    steps = [each for each in said if isinstance(each, ClientStep)]
     assert [step.number for step in steps] == list(range(len(steps)))
     assert 2 <= len(steps) <= 12
     assert {step.size_bytes for step in steps} == {len("11") + 1}, "not the first"

@@ -16,7 +16,7 @@ from hpn.traffic.client.clients import mpi
 from hpn.traffic.client.clients.iperf3 import Iperf3
 from hpn.traffic.client.clients.mpi import Mpi
 from hpn.traffic.client.clients.torch import Torch
-from hpn.traffic.client.lines import Line, Output, Step, parse
+from hpn.traffic.client.lines import ClientStep, Line, Output, parse
 from hpn.traffic.client.programs import rank
 from hpn.traffic.client.programs.iperf3 import Intervals
 from hpn.traffic.client.ranks import ClientRank, ranks_of
@@ -40,12 +40,12 @@ def absent(_name: str, **_where: str) -> None:
     """In the place of ``find`` and ``find_spec``."""
 
 
-def steps_of(name: str, streams: int = 1) -> list[Step]:
+def steps_of(name: str, streams: int = 1) -> list[ClientStep]:
     """The steps in what a server of iperf3 3.12 printed, a line every millisecond."""
     reader = Intervals(streams, 0.1, BEGIN_NS)
     lines = (GOLDEN / f"iperf3-{name}.txt").read_text().splitlines()
     said = [parse(Line(told)) for at, line in enumerate(lines, 1) for told in reader.read(line, BEGIN_NS + at * MS)]
-    return [each for each in said if isinstance(each, Step)]
+    return [each for each in said if isinstance(each, ClientStep)]
 
 
 def test_gloo_is_told_the_interface_of_its_rank() -> None:
@@ -132,7 +132,7 @@ def test_uneven_intervals_of_a_busy_machine_have_numbers_of_their_own() -> None:
     reader = Intervals(1, 0.1, BEGIN_NS)
     lines = [f"[  5]   {times}   sec   256 KBytes  18.8 Mbits/sec" for times in ("0.91-1.09", "1.09-1.10", "1.10-1.20")]
     said = [parse(Line(told)) for line in lines for told in reader.read(line, BEGIN_NS + 1500 * MS)]
-    assert [each.number for each in said if isinstance(each, Step)] == [9, 11, 12]
+    assert [each.number for each in said if isinstance(each, ClientStep)] == [9, 11, 12]
 
 
 @pytest.mark.parametrize("line", ["", "[  5]", "[  5] 0.00-0.10 sec", "iperf3: error - the server is busy", "[SUM] x"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from hpn.traffic.collectives.compose import Composer
-from hpn.traffic.collectives.places import Inside, Place
+from hpn.traffic.collectives.locations import Inside, Place
 from hpn.traffic.collectives.program import Program, Timed
 from hpn.traffic.collectives.rank import Post, RankMachine
 from hpn.traffic.collectives.registry import collective

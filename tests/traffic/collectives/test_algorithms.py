@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpn.traffic.collectives import tree
-from hpn.traffic.collectives.content import initial, total
+from hpn.traffic.collectives.buffer_contents import initial, total
 from hpn.traffic.collectives.program import Expected, Piece, Program
 from hpn.traffic.collectives.registry import COLLECTIVES
 from tests.traffic.collectives.memory import MTU, one, shuffled, timed

@@ -9,7 +9,7 @@ import pytest
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.compose import Composer
-from hpn.traffic.collectives.places import CrossRail, Inside
+from hpn.traffic.collectives.locations import CrossRail, Inside
 from hpn.traffic.collectives.program import Program, Send, Spend, Stream
 from hpn.traffic.collectives.rank import RankMachine
 from hpn.traffic.collectives.registry import COLLECTIVES, KINDS, Collective, collective

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hpn.traffic.collectives.buffer_contents import initial
 from hpn.traffic.collectives.compose import Composer
-from hpn.traffic.collectives.content import initial
 from hpn.traffic.collectives.program import WIRE_TAGS, Op, Piece, Program, Receive, Send, Span, Spend, Stream
 from hpn.traffic.collectives.rank import RankMachine
 from tests.traffic.collectives.memory import INSIDE, MTU, hosts_of, one, shuffled

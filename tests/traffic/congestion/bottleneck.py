@@ -19,7 +19,7 @@ from hpn.traffic.congestion.admission import AdmissionReceiver, AdmissionSender
 from hpn.traffic.congestion.control import CongestionControl
 from hpn.traffic.congestion.dcqcn import DcqcnParameters
 from hpn.traffic.congestion.notifier import Notifier
-from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.congestion.parameter_sets import PARAMETERS
 
 MESSAGES, MESSAGE_BYTES = 400, 1 << 20
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpn.traffic.congestion.admission import AdmissionReceiver, AdmissionSender, Grant, Part
-from hpn.traffic.congestion.granted import AdmissionParameters
+from hpn.traffic.congestion.admission_parameters import AdmissionParameters
+from hpn.traffic.congestion.parameter_sets import NCCL_4MB
 from hpn.traffic.congestion.scale import Scale
-from hpn.traffic.congestion.sets import NCCL_4MB
 
 
 def _grants(receiver: AdmissionReceiver) -> list[Grant]:

@@ -9,8 +9,8 @@ import pytest
 from hpn.testbed.fabric.marking import Marker
 from hpn.traffic.congestion.constant import ConstantParameters
 from hpn.traffic.congestion.controls import CONTROLS
+from hpn.traffic.congestion.parameter_sets import PARAMETERS, ParameterSet
 from hpn.traffic.congestion.scale import Scale
-from hpn.traffic.congestion.sets import PARAMETERS, ParameterSet
 from tests.traffic.congestion.bottleneck import dcqcn
 
 _PAPER = dcqcn("dcqcn-2015")

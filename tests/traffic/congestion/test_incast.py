@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from hpn.traffic.congestion.admission_parameters import AdmissionParameters
 from hpn.traffic.congestion.constant import ConstantParameters
 from hpn.traffic.congestion.control import Parameters
-from hpn.traffic.congestion.granted import AdmissionParameters
+from hpn.traffic.congestion.parameter_sets import PARAMETERS
 from hpn.traffic.congestion.scale import Scale
-from hpn.traffic.congestion.sets import PARAMETERS
 from hpn.traffic.congestion.swift import SwiftParameters
 from tests.traffic.congestion.bottleneck import Bottleneck, Outcome, dcqcn
 

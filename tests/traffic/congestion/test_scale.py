@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hpn.testbed.fabric.marking import Marker
+from hpn.traffic.congestion.parameter_sets import PARAMETERS
 from hpn.traffic.congestion.scale import Scale
-from hpn.traffic.congestion.sets import PARAMETERS
 from tests.traffic.congestion.bottleneck import Bottleneck, Outcome
 
 _SENDERS = 3

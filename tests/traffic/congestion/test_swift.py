@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpn.traffic.congestion.parameter_sets import SWIFT_2020
 from hpn.traffic.congestion.scale import Scale
-from hpn.traffic.congestion.sets import SWIFT_2020
 from hpn.traffic.congestion.swift import Swift, SwiftParameters
 
 _LINE = 200e9

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.fluid.flows import Flows
 from hpn.traffic.fluid.pods import Pods
-from hpn.traffic.fluid.routes import Broken, paths_of
+from hpn.traffic.fluid.routes import FailedParts, paths_of
 from hpn.traffic.fluid.solve import Floats, Numbers, max_min
 
 GPUS = 256
@@ -76,7 +76,7 @@ def _paths(pods: Pods, port: Port) -> npt.NDArray[np.int32]:
     agg = murmur(key, (_FIRST_TOR + src // A_TOR).astype(np.uint32)) % np.uint32(pods.aggs)
     none = np.zeros(len(src), np.int8)
     flows = Flows(src, dst, MESSAGES, none, none, agg.astype(np.int16)[:, None], none.astype(np.int16)[:, None])
-    return paths_of(pods, flows, Broken.nothing(pods)).reshape(GPUS, MESSAGES, -1)
+    return paths_of(pods, flows, FailedParts.nothing(pods)).reshape(GPUS, MESSAGES, -1)
 
 
 def _ends(pods: Pods, paths: npt.NDArray[np.int32]) -> Floats:

@@ -17,7 +17,7 @@ from hpn.traffic.fluid.flows import Flows, drawn, permutation, ring
 from hpn.traffic.fluid.links import Links
 from hpn.traffic.fluid.pace import Paced, after, healthy, unnoticed
 from hpn.traffic.fluid.pods import ARITHMETIC, Pods
-from hpn.traffic.fluid.routes import Broken, Paths, paths_of
+from hpn.traffic.fluid.routes import FailedParts, Paths, paths_of
 from hpn.traffic.fluid.solve import Floats, max_min
 
 SMALL = {"segments": 3, "hosts": 4, "rails": 2, "aggs": 4, "scale": 1}
@@ -108,7 +108,7 @@ def test_after_a_fault_only_what_it_hit_has_moved_and_rates_are_those_of_all_sol
 ) -> None:
     well = _well(architecture, pods)
     sizes = well.pods
-    nothing = Broken.nothing(sizes)
+    nothing = FailedParts.nothing(sizes)
     broken = {
         "access": nothing.with_access(5, 0, sizes),
         "tor": nothing.with_tor(2 * sizes.tors),
@@ -136,7 +136,7 @@ def test_under_cores_that_are_not_full_only_the_rails_hit_are_solved_again(monke
         return solve(paths, capacity, most_bps)
 
     monkeypatch.setattr(pace, "_solved", counted)
-    for broken in (Broken.nothing(sizes).with_access(11, 0, sizes), Broken.nothing(sizes).with_tor(4)):
+    for broken in (FailedParts.nothing(sizes).with_access(11, 0, sizes), FailedParts.nothing(sizes).with_tor(4)):
         solved.clear()
         hurt = after(well, broken)
         assert solved == [len(well.flows) // sizes.rails]
@@ -148,7 +148,7 @@ def test_a_fault_breaks_the_links_that_the_fabric_says() -> None:
     spec = _spec("dual-tor-clos", 2)
     fabric, sizes = build(spec), Pods.of(spec)
     names = _names(fabric, sizes)
-    nothing = Broken.nothing(sizes)
+    nothing = FailedParts.nothing(sizes)
     tor = next(node for node in fabric.nodes if node.role is Role.TOR)
     agg = next(node for node in fabric.nodes if node.role is Role.AGG and node.pod == 1 and node.index == 3)
     for broken, name in ((nothing.with_tor(0), tor.name), (nothing.with_agg(1, 0, 3, sizes), agg.name)):
@@ -158,7 +158,7 @@ def test_a_fault_breaks_the_links_that_the_fabric_says() -> None:
 
 def test_before_anybody_knows_paths_are_as_they_were_and_what_leads_over_the_dead_link_stands() -> None:
     well = _well("hpn")
-    broken = Broken.nothing(well.pods).with_tor(3)
+    broken = FailedParts.nothing(well.pods).with_tor(3)
     struck = unnoticed(well, broken)
     dead = np.append(broken.dead_links(well.pods), False)[well.paths].any(axis=1)
     assert (struck.paths == well.paths).all()
@@ -171,13 +171,13 @@ def test_no_queue_pair_gets_more_than_it_sends() -> None:
     well = _well("hpn")
     held = healthy(well.pods, well.flows, most)
     assert held.rates.max() == most
-    assert after(held, Broken.nothing(well.pods).with_tor(3)).rates.max() == most
+    assert after(held, FailedParts.nothing(well.pods).with_tor(3)).rates.max() == most
 
 
 def test_without_path_control_what_leaves_in_the_plane_of_a_dead_port_is_lost() -> None:
     well = _well("hpn")
     sizes = well.pods
-    broken = Broken.nothing(sizes).with_access(5, 1, sizes)
+    broken = FailedParts.nothing(sizes).with_access(5, 1, sizes)
     lost = after(well, broken, path_control=False).rates == 0
     assert (lost == ((well.flows.dst == 5) & (well.flows.port == 1))).all()
     assert lost.any()
@@ -189,17 +189,17 @@ def test_two_ends_that_are_left_with_different_planes_cannot_meet() -> None:
     sizes, flows = well.pods, well.flows
     src, dst = int(flows.src[0]), int(flows.dst[0])
     stopped = (flows.src == src) & (flows.dst == dst)
-    broken = Broken.nothing(sizes).with_access(src, 0, sizes).with_access(dst, 1, sizes)
+    broken = FailedParts.nothing(sizes).with_access(src, 0, sizes).with_access(dst, 1, sizes)
     assert ((after(well, broken).rates == 0) == stopped).all()
     clos = _well("dual-tor-clos")  # the same ends; there the Agg reaches both ToRs
-    broken = Broken.nothing(clos.pods).with_access(src, 0, clos.pods).with_access(dst, 1, clos.pods)
+    broken = FailedParts.nothing(clos.pods).with_access(src, 0, clos.pods).with_access(dst, 1, clos.pods)
     assert (after(clos, broken).rates > 0).all()
 
 
 def test_a_stack_hands_over_what_one_of_its_tors_cannot_deliver() -> None:
     well = _well("stacked-dual-tor")
     sizes = well.pods
-    hurt = after(well, Broken.nothing(sizes).with_access(5, 0, sizes))
+    hurt = after(well, FailedParts.nothing(sizes).with_access(5, 0, sizes))
     over = hurt.paths[hurt.paths[:, -2] >= 0]
     assert set(over[:, -2]) == {int(sizes.peer(np.array(2)))}  # the first ToR of set 1, where NIC 5 hangs
     assert set(over[:, -1]) == {int(sizes.access(np.array(5), np.array(1), down=True))}
@@ -227,7 +227,7 @@ def test_patterns_let_every_nic_send_to_one_and_hear_one_of_its_rail() -> None:
 def test_the_same_seed_draws_the_same_and_another_another() -> None:
     sizes = Pods.of(_spec("hpn"))
     draws = [drawn(sizes, permutation(sizes, seed), 4, seed) for seed in (1, 1, 2)]
-    nothing = Broken.nothing(sizes)
+    nothing = FailedParts.nothing(sizes)
     first, again, other = (paths_of(sizes, flows, nothing) for flows in draws)
     assert (first == again).all()
     assert (first != other).any()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.locations import Place
 from hpn.traffic.collectives.program import COMPUTE, ITERATION, MESSAGE, Program, Send, Span, Timed
 from hpn.traffic.collectives.registry import KINDS
 

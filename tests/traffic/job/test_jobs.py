@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from hpn.testbed.errors import InputError
-from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.locations import Place
 from hpn.traffic.collectives.program import ARRIVAL, COMPUTE, ITERATION, MESSAGE, Program, Span, Spend, Stream, Timed
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.job.collective import CollectiveWork

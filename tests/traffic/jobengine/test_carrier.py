@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.traffic.congestion.parameter_sets import PARAMETERS
 from hpn.traffic.congestion.scale import Scale
-from hpn.traffic.congestion.sets import PARAMETERS
 from hpn.traffic.flows.flow import requester_qpn
 from hpn.traffic.jobengine.counters import nic_counters
 from hpn.traffic.streams.qp import QpState

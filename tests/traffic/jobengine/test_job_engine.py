@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.job import JobSpec, plan_of
 from hpn.scenarios.run.job_on_lab import LabJob
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
@@ -26,7 +26,7 @@ MS = 1_000_000
 
 
 async def test_ranks_of_four_hosts_sum_what_they_have_again_and_again(tmp_path: Path) -> None:
-    job = Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=18)
+    job = JobSpec(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=18)
     async with running(tiny()) as lab:
         plan = plan_of(job, lab.fabric)
         on_lab = LabJob(lab, plan, tmp_path, "disjoint")
@@ -69,7 +69,7 @@ async def test_odd_numbers_of_ranks_sum_odd_sizes(tmp_path: Path) -> None:
     async with running(tiny(hosts=4)) as lab:
         for ranks, size in ((3, 1), (5, 4095), (7, 4096), (3, 4097), (7, 4097)):
             work = CollectiveWork("all-reduce", size, pause_ns=100 * MS)
-            plan = plan_of(Job(work, hosts=ranks, gpus=1, ib_timeout=18), lab.fabric)
+            plan = plan_of(JobSpec(work, hosts=ranks, gpus=1, ib_timeout=18), lab.fabric)
             assert len(plan.programs) == ranks
             on_lab = _Watched(lab, plan, out := tmp_path / f"{ranks}-{size}", "disjoint")
             try:
@@ -96,7 +96,7 @@ async def test_a_queue_pair_that_a_spare_is_taking_over_is_moved_by_nobody(
     """Path control's news may come while the workers are told where its ends are: whoever does not know it says so."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     async with running(tiny()) as lab:
-        plan = plan_of(Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=18), lab.fabric)
+        plan = plan_of(JobSpec(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=18), lab.fabric)
         on_lab = LabJob(lab, plan, tmp_path, "disjoint")
         engine = on_lab.engine
         try:

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from hpn.scenarios.drill.job import Job
+from hpn.scenarios.drill.job import JobSpec
 from hpn.traffic.flows.flow import MAX_FLOWS, MAX_RECOVERING, recovery_qpns, requester_qpn, responder_qpn
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.training import Training
-from hpn.traffic.jobengine.setup import FailedOver, Life, Recovered
+from hpn.traffic.jobengine.setup import FailedOver, Incarnation, Recovered
 from hpn.traffic.transport.port_recovery import PortRecovery
 from hpn.traffic.workers.messages import QpError
 from tests.traffic.jobengine.wires import MS, TICK_NS, Wires, setup_of
 
-JOB = Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=10, retry_count=3)  # dead after 17 ms
+JOB = JobSpec(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=10, retry_count=3)  # dead after 17 ms
 COMPUTES = replace(JOB, work=Training(compute_ns=20 * MS, data=4, data_bytes=200_001))
 
 
@@ -37,7 +37,7 @@ def test_a_job_goes_on_with_new_queue_pairs_and_late_packets_of_the_old_ones_cha
     assert not wires.carrier.busy
     assert len(wires.spans) == spans, "nothing ends in a dead job"
     wires.lost = lambda flow: False
-    wires.start(Life(1, last + 1))
+    wires.start(Incarnation(1, last + 1))
     wires.strangers = 0
     wires.under_way += late
     wires.run(200 * MS)
@@ -67,7 +67,7 @@ def test_nothing_is_computed_in_a_dead_job() -> None:
     assert not wires.spans
 
 
-def _failing(job: Job, flows: set[int]) -> Wires:
+def _failing(job: JobSpec, flows: set[int]) -> Wires:
     """A job that runs for a while, then loses all packets of these queue pairs."""
     setup = setup_of(job)
     wires = Wires(setup)
@@ -214,7 +214,7 @@ def test_notes_of_an_earlier_life_are_strangers() -> None:
     wires.run(100 * MS)
     last = wires.carrier.abort(wires.now_ns)
     old = wires.carrier
-    wires.start(Life(1, last + 1))
+    wires.start(Incarnation(1, last + 1))
     qpn = recovery_qpns(0)[1]
     assert not any(wires.carrier.on_note(qpn, 1 << 28 | number, wires.now_ns) for number in range(8))
     assert wires.carrier is not old

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.job import JobSpec, plan_of
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.traffic.collectives.rank import Timed
@@ -17,7 +17,7 @@ from hpn.traffic.flows.flow import recovery_qpns, requester_qpn, responder_qpn
 from hpn.traffic.jobengine.carrier import Carrier
 from hpn.traffic.jobengine.receiver import Arriving, Receiver
 from hpn.traffic.jobengine.sender import Sender
-from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
+from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, JobSetup, Leaves, QueuePair, Recovered
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
@@ -33,7 +33,7 @@ Deliver = Callable[[int], None]
 """Bring a packet to its carrier at that time."""
 
 
-def setup_of(job: Job) -> JobSetup:
+def setup_of(job: JobSpec) -> JobSetup:
     """A job on the smallest fabric, all of it in one worker."""
     (setup,) = setups(plan_of(job, build(PRESETS["tiny"].spec)), workers=1)
     rates = {nic: (_RATE_BPS,) * len(of) for nic, of in setup.port_rate_bps.items()}
@@ -55,7 +55,7 @@ class Wires:
         self.under_way: list[Deliver] = []
         self.start(FIRST_LIFE)
 
-    def start(self, life: Life) -> None:
+    def start(self, life: Incarnation) -> None:
         """Another life of the job begins."""
         self.life = life
         self.carrier = Carrier(self.setup, self, self._completed, self._timed, self.deaths.append, life)

@@ -20,13 +20,13 @@ from hpn.traffic.streams.wire import PSN_MASK
 from hpn.traffic.transport import incoming, packets
 from hpn.traffic.transport import writer as writer_module
 from hpn.traffic.transport.arrivals import Arrivals
-from hpn.traffic.transport.entries import ready_entry, run_entry
 from hpn.traffic.transport.inbox import Packets
 from hpn.traffic.transport.incoming import FrameReader
 from hpn.traffic.transport.outgoing import Outgoing
 from hpn.traffic.transport.packets import CE, WITH_IMMEDIATE, WITH_RETH, Envelope, Opcode, Reth
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.work import WorkRequest
+from hpn.traffic.transport.write_entries import ready_entry, run_entry
 from hpn.traffic.transport.writer import FrameWriter
 
 Words = npt.NDArray[np.uint64]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from hpn.traffic.client.programs import rank
-from hpn.traffic.client.programs.meeting import Meeting
+from hpn.traffic.client.programs.rendezvous import Meeting
 
 _INTERVAL = re.compile(
     r"\[ *(?P<who>\d+|SUM)\] +(?P<begin>[\d.]+)-(?P<end>[\d.]+) +sec +(?P<moved>[\d.]+) [KMGT]?Bytes"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hpn.traffic.client.programs.libibverbs import Device, Done, Peer, QueuePair, Way
-from hpn.traffic.client.programs.meeting import Meeting
+from hpn.traffic.client.programs.rendezvous import Meeting
 from hpn.traffic.client.programs.ring_sum import RingSum
 
 _WORD = 8

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hpn.testbed.errors import InputError
 from hpn.traffic.job.chakra.nodes import At, Group, Joint, Node, RankTrace, Received, Sent, Spent
-from hpn.traffic.job.chakra.order import Circle, in_order
+from hpn.traffic.job.chakra.topological_order import DependencyCycle, in_order
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Matched:
         """Return the steps, each after all its dependencies. InputError when some depend on one another in a circle."""
         try:
             order = in_order({number: step.before for number, step in enumerate(self._steps)}, self._key)
-        except Circle as error:
+        except DependencyCycle as error:
             name = self._name(next(iter(self._steps[error.member].members)))
             text = "what it comes after, here and at other ranks, leads back to it"
             raise InputError(f"{name}: {text}", ("trace",)) from None

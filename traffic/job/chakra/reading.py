@@ -14,7 +14,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import shorten
 from hpn.traffic.job.chakra.fields import Fields, Unfit, attributes, fields_of, named, whole
 from hpn.traffic.job.chakra.nodes import Group, Joint, Node, RankTrace, Received, Sent, Spent
-from hpn.traffic.job.chakra.order import Circle, in_order
+from hpn.traffic.job.chakra.topological_order import DependencyCycle, in_order
 from hpn.traffic.job.chakra.work import MOST_NODES, ChakraWork
 from hpn.traffic.job.jsonvalues import json_values
 
@@ -138,7 +138,7 @@ class _Reader:
     ) -> tuple[Node, ...]:
         try:
             order = in_order(after, lambda node: (node,))
-        except Circle as error:
+        except DependencyCycle as error:
             self.problems.append(f"{self._file}: node {error.member}: what it comes after leads back to it")
             return ()
         place = {node: at for at, node in enumerate(order)}

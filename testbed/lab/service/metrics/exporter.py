@@ -99,7 +99,7 @@ def _be_exporter(lab: str, fabric: Fabric, listening: socket.socket, asking: soc
         sandbox.close_all_but({listening.fileno(), asking.fileno()})
         from hpn.testbed.lab.service.metrics.server import Server  # its import time delays only this process
 
-        Server(listening, Look(lab, fabric, Asked(asking).condition)).serve_forever()
+        Server(listening, Look(lab, fabric, ScrapeRequest(asking).condition)).serve_forever()
     except BaseException as error:  # noqa: BLE001 - the edge of a process: nothing above it could report
         sys.stderr.write(f"the metrics endpoint died: {type(error).__name__}: {error}\n")
     finally:
@@ -107,7 +107,7 @@ def _be_exporter(lab: str, fabric: Fabric, listening: socket.socket, asking: soc
         os._exit(1)
 
 
-class Asked:
+class ScrapeRequest:
     """Client of the supervisor over a connection of our own."""
 
     def __init__(self, connection: socket.socket) -> None:

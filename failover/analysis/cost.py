@@ -1,0 +1,220 @@
+"""Cost of a run, in a sentence for each fault: the summary at the top of its results. Pure.
+
+Changes when a run can have another cost. Figures are those of ``DrillMetrics``. A time is given by the upper end of its
+interval, because "not more than" must hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hpn.failover.analysis.job import Death, JobEdge, JobMetrics
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
+from hpn.failover.analysis.phrases import about_ms, in_ms, packets, plain, queue_pairs
+from hpn.failover.analysis.scattered import scattered
+
+_MOST_SENTENCES = 3
+_TIMER = "local_ack_timeout_err"
+_LEAST_LOST = 0.1
+"""Iterations: a smaller loss counts as none."""
+_SAME = 0.05
+"""Per cent: a smaller change of goodput counts as none."""
+
+
+def cost(metrics: DrillMetrics, faults: Mapping[str, str]) -> str:
+    """Return the cost of the faults, a sentence for each instant of failure; ``faults``: each in words, by its id."""
+    if not metrics.edges:
+        return _without_fault(metrics)
+    groups: dict[tuple[str, ...], list[EdgeResult]] = {}
+    for result in metrics.edges:
+        groups.setdefault(_group(result, groups), []).append(result)
+    found = [_sentence(metrics, ids, edges, faults) for ids, edges in groups.items()]
+    more = len(found) - _MOST_SENTENCES
+    return " ".join([*found[:_MOST_SENTENCES], *([f"And {more} more faults."] if more > 0 else []), *_timers(metrics)])
+
+
+def _timers(metrics: DrillMetrics) -> Iterator[str]:
+    """Yield why a job stood still although its paths recovered soon; its NICs count over the whole run."""
+    waits = 0 if metrics.job is None else metrics.job.summed_counters.get(_TIMER, 0)
+    if waits:
+        yield f"Queue pairs waited {waits:,} time{'s' * (waits != 1)} for a retry timer."
+
+
+def _group(result: EdgeResult, groups: Mapping[tuple[str, ...], object]) -> tuple[str, ...]:
+    """Return the faults that an edge is reported with: a repair with its failure."""
+    ids = result.edge.faults
+    return next((known for known in groups if set(ids) <= set(known)), ids)
+
+
+def _without_fault(metrics: DrillMetrics) -> str:
+    lost = sum(flow.lost + flow.corrupted for flow in metrics.flows)
+    if metrics.has_streams and metrics.flow_count:
+        return f"No fault: {queue_pairs(metrics.flow_count)}, {packets(lost)} lost."
+    job = metrics.job
+    if job is None or not job.iterations:
+        return "No fault."
+    ended = len(job.iterations)
+    if not job.period_ms:
+        return f"No fault: {ended} iteration{'s' * (ended != 1)}."
+    return f"No fault: {ended} iterations, one every {plain(job.period_ms, 4)} ms."
+
+
+def _sentence(metrics: DrillMetrics, ids: Sequence[str], edges: Sequence[EdgeResult], faults: Mapping[str, str]) -> str:
+    name = " and ".join(faults.get(each, each) for each in ids)
+    parts: list[str] = []
+    if metrics.has_streams:
+        parts += _of_streams(metrics, edges)
+    if metrics.job is not None:
+        parts += _of_job(metrics, metrics.job, edges)
+    return f"{name[:1].upper()}{name[1:]}: {', '.join(parts)}."
+
+
+def _crossed(edges: Sequence[EdgeResult]) -> int | None:
+    """Return the queue pairs whose data crossed the failed part, at the worst failure; None if unknown."""
+    failures = [edge.edge.crossed for edge in edges if edge.edge.kind is EdgeKind.FAILURE]
+    return max((len(crossed) for crossed in failures if crossed is not None), default=None)
+
+
+def _crossing(crossed: int, of: int) -> str:
+    return f"{crossed or 'none'} of {queue_pairs(of)} crossed it"
+
+
+def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
+    failures = [edge for edge in edges if edge.edge.kind is EdgeKind.FAILURE] or list(edges)
+    hit = max(edge.flows_hit for edge in failures)
+    died = sum(edge.flows_died for edge in edges)
+    lost = sum(edge.lost for edge in edges)
+    gone = max(_dead_before(metrics, edge) for edge in failures)
+    crossed = _crossed(edges)
+    if crossed is None:
+        yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
+    else:
+        could = f" ({hit} could have)" if hit > crossed else ""
+        yield f"{_crossing(crossed, metrics.flow_count)}{could}"
+    if gone:
+        yield f"{'all' if gone == hit else gone} of which had died before"
+    if hit > gone and died >= hit - gone:
+        yield "all others died" if gone else "all of them died"
+    elif hit > gone or not hit:
+        yield _stood_still(metrics, edges, died, lost)
+        yield f"{died} died" if died else "none died"
+    congested = [edge.congestion for edge in edges if edge.congestion is not None]
+    if congested:
+        took, most = sum(each.packets for each in congested), max(each.flows for each in congested)
+        yield f"congestion took {packets(took)} of {most} of them"
+    before, during = edges[0].goodput.before_bps, min(edge.goodput.during_bps for edge in failures)
+    if before:
+        change = 100 * (during / before - 1)
+        yield f"goodput {change:+.1f} %" if abs(change) >= _SAME else "goodput as before"
+
+
+def _dead_before(metrics: DrillMetrics, edge: EdgeResult) -> int:
+    """Return the number of affected queue pairs that had died before the fault."""
+    at = metrics.edges.index(edge)
+    stopped = [flow.stopped_at_ns for flow in metrics.flows if flow.edges[at].relation.is_touched]
+    return sum(each is not None and each < edge.edge.inject_before_ns for each in stopped)
+
+
+def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, lost: int) -> str:
+    """Return how long flows stood still, without congestion, or the share of scattered packets lost.
+
+    An outage that continues at a repair began with its failure.
+    """
+    never = max(_unrecovered(edge) for edge in edges)
+    if never > died:
+        return f"{never - died} not back at the end of the run" if died else f"{never} not back before the next edge"
+    if (spread := scattered(metrics, edges)) is not None:
+        return spread.words
+    high = max(_longest_ms(metrics, edge) for edge in edges)
+    if not lost and not high:
+        return "no packet lost"
+    return f"{'no other ' if died else 'none '}stood still for more than {in_ms(high)}"
+
+
+def _unrecovered(edge: EdgeResult) -> int:
+    return edge.flows_unrecovered if edge.congestion is None else edge.congestion.unrecovered
+
+
+def _longest_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
+    """Return the longest outage of the flows alive: a dead one stood still until the end, whatever its loss."""
+    if edge.congestion is not None:
+        return edge.congestion.high_ms
+    living = {flow.flow for flow in metrics.flows if flow.stopped_at_ns is None}
+    hit = [each for each in metrics.flows_at(edge) if each.relation.is_touched and each.flow in living]
+    return max((each.budget.high_ms for each in hit), default=0.0)
+
+
+def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
+    found = [(edge.edge.kind, cost) for edge in edges if (cost := _cost_at(job, metrics.edges.index(edge)))]
+    who = "the client" if job.client is not None else "the job"
+    crossed = _crossed(edges)
+    if crossed is not None and job.queue_pairs and not metrics.has_streams:
+        yield _crossing(crossed, job.queue_pairs)
+    deaths = [death for death in job.deaths if any(death.is_in(edge.edge) for edge in edges)]
+    if deaths and deaths[-1].restarted_at_ns is None:
+        yield _end_of(deaths, edges, who)
+        return
+    if deaths:
+        yield _stop_of(deaths, edges, who)
+    if not found or not found[0][1].rate_before:
+        yield f"{who} had ended no iteration before it"
+        return
+    failures = [cost for kind, cost in found if kind is EdgeKind.FAILURE]
+    broken = failures or [cost for _, cost in found]
+    mended = [cost for kind, cost in found if kind is EdgeKind.REPAIR] if failures else []
+    if longest := _longest(broken):
+        yield f"the longest iteration took {longest} (mean before: {about_ms(job.mean_ms)})"
+    else:
+        yield "no iteration ended before the repair" if mended else "no iteration ended"
+    if mended and (longest := _begun_after(metrics, job, edges)):
+        yield f"the longest that began after the repair {longest}"
+    late = sum(max(each.lost, 0.0) for each in mended)
+    lost = sum(max(each.lost, 0.0) for each in broken) + late
+    if lost < _LEAST_LOST:
+        yield f"{who} lost less than {_LEAST_LOST:g} iterations"
+        return
+    part = "all" if lost - late < _LEAST_LOST else f"{late:.1f}"
+    of_these = f", {part} of them after the repair" if late >= _LEAST_LOST else ""
+    yield f"{who} lost the time of {lost:.1f} iterations{of_these}"
+
+
+def _end_of(deaths: Sequence[Death], edges: Sequence[EdgeResult], who: str) -> str:
+    """Return the text for a job that stays dead: its downtime grows with the run, so the time of death says more."""
+    times = "" if len(deaths) == 1 else f"{len(deaths)} times, the last time "
+    return f"{who} died {times}{in_ms((deaths[-1].at_ns - _begin_ns(edges)) / 1e6)} after it and was not started again"
+
+
+def _stop_of(deaths: Sequence[Death], edges: Sequence[EdgeResult], who: str) -> str:
+    """Return the text of its downtime, from the end of its last iteration before a death to its restart."""
+    longest = in_ms(max(death.still_ns(edges[-1].edge.window_end_ns) for death in deaths) / 1e6)
+    if len(deaths) == 1:
+        return f"{who} died once and stood still for {longest}"
+    return f"{who} died {len(deaths)} times and stood still for at most {longest}"
+
+
+def _begin_ns(edges: Sequence[EdgeResult]) -> int:
+    return min(edge.edge.inject_before_ns for edge in edges)
+
+
+def _cost_at(job: JobMetrics, at: int) -> JobEdge | None:
+    return job.edges[at] if at < len(job.edges) else None
+
+
+def _longest(of: Sequence[JobEdge]) -> str:
+    """Return the longest iteration as text: '248 ms'; '' if no iteration was under way."""
+    worst = max(of, key=lambda each: each.longest_ms)
+    least = "at least " if worst.unfinished else ""
+    return f"{least}{about_ms(worst.longest_ms, at_least=worst.unfinished)}" if worst.longest_ms else ""
+
+
+def _begun_after(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> str:
+    """Return the longest iteration that began after a repair; one under way then is reported with its failure."""
+    repairs = [edge.edge for edge in edges if edge.edge.kind is EdgeKind.REPAIR]
+
+    def is_after(begin_ns: float) -> bool:
+        return any(repair.inject_before_ns <= begin_ns < repair.window_end_ns for repair in repairs)
+
+    longest_ms = max((each.ms for each in job.iterations if is_after(each.begin_ns)), default=0.0)
+    if is_after(metrics.edges[-1].edge.window_end_ns - job.open_ms * 1e6) and job.open_ms > longest_ms:
+        return f"at least {about_ms(job.open_ms, at_least=True)}"
+    return about_ms(longest_ms) if longest_ms else ""

@@ -1,0 +1,161 @@
+"""Named parameter sets, as for real links, each with its source and the marking it was made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hpn.testbed.entries import Registry
+from hpn.testbed.fabric.marking import Marker
+from hpn.traffic.congestion.admission_parameters import AdmissionParameters
+from hpn.traffic.congestion.constant import ConstantParameters
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.dcqcn import DcqcnParameters
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.swift import SwiftParameters
+
+_US = 1_000
+_MBPS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSet:
+    """Named parameters of one control, for links of ``real_rate_bps``; ``marker``: the switches' marking alongside."""
+
+    name: str
+    control: str  # key of CONTROLS
+    summary: str
+    values: Parameters
+    real_rate_bps: int
+    marker: Marker | None = None
+
+    def marker_at(self, scale: Scale) -> Marker | None:
+        """Return the marker with a lab's thresholds."""
+        marker = self.marker
+        if marker is None:
+            return None
+        return replace(marker, kmin_bytes=scale.bytes_(marker.kmin_bytes), kmax_bytes=scale.bytes_(marker.kmax_bytes))
+
+
+LINE_RATE = ParameterSet(
+    "line-rate", "constant", "a queue pair sends at the rate of its port", ConstantParameters(), 200_000_000_000
+)
+"""No source: it is no control."""
+
+DCQCN_2015 = ParameterSet(
+    "dcqcn-2015",
+    "dcqcn",
+    "the values of the DCQCN paper, for 40G",
+    DcqcnParameters(
+        gain=1 / 256,
+        alpha_timer_ns=55 * _US,
+        decrease_interval_ns=0,
+        increase_timer_ns=55 * _US,
+        byte_counter_bytes=10_000_000,
+        fast_recovery=5,
+        additive_bps=40 * _MBPS,
+        hyper_bps=200 * _MBPS,
+        minimum_bps=10 * _MBPS,
+        clamp_target=True,
+        hyper_grows=True,
+        cnp_interval_ns=50 * _US,
+        cnp_delay_ns=0,
+    ),
+    40_000_000_000,
+    Marker(kmin_bytes=5_000, kmax_bytes=200_000, pmax=0.01),
+)
+"""Zhu et al., SIGCOMM 2015, sections 3, 5 and 6 (figure 14). Values: g 1/256, K and T 55 us, B 10 MB, F 5, R_AI 40
+Mbit/s, a CNP per 50 us, K_min 5 KB, K_max 200 KB, P_max 1 %. The paper names no R_HAI and no minimum. 200 Mbit/s is
+from its authors' simulator (github.com/bobzhuyb/ns3-rdma, mix/config.txt); 10 Mbit/s is ours. It has no CNP delay."""
+
+
+_SIMAI = DcqcnParameters(
+    gain=1 / 256,
+    alpha_timer_ns=1 * _US,
+    decrease_interval_ns=4 * _US,
+    increase_timer_ns=900 * _US,
+    byte_counter_bytes=None,
+    fast_recovery=1,
+    additive_bps=50 * _MBPS,
+    hyper_bps=100 * _MBPS,
+    minimum_bps=100 * _MBPS,
+    clamp_target=False,
+    hyper_grows=False,
+    cnp_interval_ns=4 * _US,
+    cnp_delay_ns=0,
+)
+"""github.com/aliyun/SimAI, astra-sim-alibabacloud/inputs/config/SimAI.conf: ALPHA_RESUME_INTERVAL 1,
+RATE_DECREASE_INTERVAL 4, CLAMP_TARGET_RATE 0, RP_TIMER 900, EWMA_GAIN 1/256, FAST_RECOVERY_TIMES 1, RATE_AI 50,
+RATE_HAI 100, MIN_RATE 100 Mbit/s. Its network builds on github.com/alibaba-edu/High-Precision-Congestion-Control.
+There receivers report marks with each ACK, so the sender's 4 us between cuts decide. Hence 4 us between CNPs, which
+is also an adapter's default (mlxconfig: MIN_TIME_BETWEEN_CNPS 4). Its window (HAS_WIN) is the transport's here."""
+
+SIMAI_200G = ParameterSet(
+    "simai-200g",
+    "dcqcn",
+    "SimAI's values with the marking of its 200G ports",
+    _SIMAI,
+    200_000_000_000,
+    Marker(kmin_bytes=300_000, kmax_bytes=1_200_000, pmax=0.8),
+)
+"""The same file: KMIN_MAP, KMAX_MAP and PMAX_MAP at 200000000000."""
+
+SIMAI_400G = ParameterSet(
+    "simai-400g",
+    "dcqcn",
+    "SimAI's values with the marking of its 400G ports",
+    _SIMAI,
+    400_000_000_000,
+    Marker(kmin_bytes=800_000, kmax_bytes=3_200_000, pmax=0.2),
+)
+"""The same file, maps at 400000000000."""
+
+ADAPTER_200G = ParameterSet(
+    "adapter-200g",
+    "dcqcn",
+    "simai-200g with the 55 us that real adapters need to send a CNP",
+    replace(_SIMAI, cnp_delay_ns=55 * _US),
+    200_000_000_000,
+    SIMAI_200G.marker,
+)
+"""FACTS 13 for the delay; no simulator has it."""
+
+SWIFT_2020 = ParameterSet(
+    "swift-2020",
+    "swift",
+    "the delay held at 30 us, three switches on the way",
+    SwiftParameters(
+        target_ns=30 * _US,
+        increase_packets=1.0,
+        decrease=0.8,
+        most_decrease=0.5,
+        scaling_ns=100 * _US,
+        scaling_least=0.1,
+        scaling_most=100.0,
+        packet_bytes=4200,
+        minimum_bps=100 * _MBPS,
+        timeouts=5,
+    ),
+    200_000_000_000,
+)
+"""Source: the paper gives the equations, not the constants. These are from a simulator whose authors call them guesses
+too (github.com/Broadcom/csg-htsim, sim/swift.cpp). Values: ai 1, beta 0.8, max_mdf 0.5, base 20 us and 3 us per hop,
+flow scaling over five times the base from 0.1 to 100 packets, five timeouts. The minimum is SimAI's; packets are 4
+KiB."""
+
+NCCL_4MB = ParameterSet(
+    "nccl-4mb",
+    "receiver-driven",
+    "4 MB on their way to a NIC, granted in 512 KB",
+    AdmissionParameters(limit_bytes=4 << 20, slice_bytes=512 << 10),
+    200_000_000_000,
+)
+"""NCCL's buffer of a channel: NCCL_BUFFSIZE 4 MiB, in 8 steps (NCCL_STEPS), each with its own clear-to-send. NCCL has
+one per channel and peer. Here a whole NIC gets one, as Meta tunes their number times size to the capacity of the
+network."""
+
+PARAMETERS = Registry(
+    "parameter set of a congestion control",
+    lambda one: one.name,
+    [LINE_RATE, DCQCN_2015, SIMAI_200G, SIMAI_400G, ADAPTER_200G, SWIFT_2020, NCCL_4MB],
+    of=ParameterSet,
+)

@@ -150,6 +150,10 @@ class Fault(ABC):
         """Return True if it composes with another fault of the same switch; ``mine`` is itself as planned."""
         return False
 
+    def rate_left(self) -> float | None:
+        """Return the share of its links' rate that is left, for ``hpn model``; None: the model does not support it."""
+        return None
+
     @property
     def replacement(self) -> Replacement | None:
         """Spare host that takes over the work of the host it kills, or None."""
@@ -185,6 +189,10 @@ class CarrierFault(Fault):
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
         """Return one loss of carrier and its repair."""
         return once(at_ns, for_ns)
+
+    def rate_left(self) -> float | None:
+        """Return 0 if its links lose carrier."""
+        return 0.0 if self.TELLS is VisibleTo.CARRIER else None
 
     def silences(self) -> frozenset[Stream]:
         """Return all streams: its links carry nothing."""

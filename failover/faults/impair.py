@@ -254,6 +254,10 @@ class RateDrop(_Silent):
         """Return the fault with a ``times``-th of the rate, for a ``times``-th of the traffic."""
         return replace(self, rate=self.rate / times)
 
+    def rate_left(self) -> float | None:
+        """Return its ``rate``."""
+        return self.rate
+
     def act(self, actions: FaultActions) -> Action:
         """Lower the rate of both ends."""
         return actions.slow(self, actions.fabric.link(self.link), self.rate)

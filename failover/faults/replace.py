@@ -80,6 +80,10 @@ class HostReplaced(HostDown):
         power = () if for_ns is None else (PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR, 1),)
         return (death, takeover, *power)
 
+    def rate_left(self) -> float | None:
+        """Return None: a spare takes over."""
+        return None
+
     @property
     def replacement(self) -> Replacement:
         """The spare, ``after`` the host's failure."""

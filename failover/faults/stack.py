@@ -26,6 +26,10 @@ class StackUpgrade(SwitchFault):
     version: int = parameter("version", Unit.COUNT, 0, 9999)
     reload_ns: int = parameter("reload", Unit.DURATION, 10 * MS, 600_000 * MS)
 
+    def rate_left(self) -> float | None:
+        """Return None: the stack decides which ToRs go on."""
+        return None
+
     def act(self, actions: FaultActions) -> Action:
         """Boot the ToR with that version."""
         return actions.reload(actions.fabric.node(self.switch).name, str(self.version), self.reload_ns)

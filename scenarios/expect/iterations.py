@@ -10,7 +10,7 @@ from hpn.failover.analysis.model import DrillMetrics, EdgeResult
 from hpn.failover.analysis.phrases import number, plain
 from hpn.scenarios.expect.figure import NO_EDGE, Figure, longest_of, lower_bound
 from hpn.scenarios.expect.job_metric import edges_with_costs, job_metric, whole_run
-from hpn.scenarios.expect.metric import NO_BEFORE, Lack, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, Lack, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Selection
 
 
@@ -121,6 +121,7 @@ METRICS = (
         "the longest iteration of all ranks that was under way after an edge, else of the run",
         _iteration_time,
         tells=NO_BEFORE,
+        unmodelled=MODELLED,
     ),
     job_metric(
         "iterations_during",
@@ -131,6 +132,7 @@ METRICS = (
         _rate_during,
         tells=_CUT_OFF,
         fault=True,
+        unmodelled=MODELLED,
     ),
     job_metric(
         "iterations_after",
@@ -141,6 +143,7 @@ METRICS = (
         _rate_after,
         tells=_CUT_OFF,
         fault=True,
+        unmodelled=MODELLED,
     ),
     job_metric(
         "lost_iterations",
@@ -151,6 +154,7 @@ METRICS = (
         _lost_iterations,
         tells=_CUT_OFF,
         fault=True,
+        unmodelled=MODELLED,
     ),
     job_metric(
         "lost_samples",
@@ -162,5 +166,6 @@ METRICS = (
         tells=_CUT_OFF,
         fault=True,
         of=Traffic.JOB,
+        unmodelled=MODELLED,
     ),
 )

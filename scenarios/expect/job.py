@@ -9,15 +9,7 @@ from hpn.failover.analysis.phrases import packets, plain
 from hpn.failover.analysis.placement import Placement
 from hpn.scenarios.expect.figure import Figure, edges_of, longest_of, lower_bound, so_far
 from hpn.scenarios.expect.job_metric import edges_with_costs, job_metric, whole_run
-from hpn.scenarios.expect.metric import (
-    NO_BEFORE,
-    WHOLE_RECORD,
-    Lack,
-    Slowed,
-    Takes,
-    Traffic,
-    Unit,
-)
+from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, WHOLE_RECORD, Lack, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Selection
 
 _IDLE = Figure(None, "no iteration ended, and no message was completed")
@@ -177,6 +169,7 @@ METRICS = (
         "the least bus bandwidth of any collective, as nccl-tests counts it, by the mean time of its slowest ranks",
         _busbw,
         tells={**NO_BEFORE, **dict.fromkeys((Lack.CUT_OFF, Lack.AFTER), "it is an upper bound then")},
+        unmodelled=MODELLED,
     ),
     job_metric(
         "packets_retransmitted",
@@ -251,5 +244,6 @@ METRICS = (
         _survives,
         tells=NO_BEFORE,
         sentence=lambda expectation: f"{expectation.whose or 'job'} {'survives' if expectation.limit else 'dies'}",
+        unmodelled=MODELLED,
     ),
 )

@@ -8,7 +8,7 @@ from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, edges_of
-from hpn.scenarios.expect.metric import NOWHERE, Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import NOT_MODELLED, NOWHERE, Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import At, Selection, Whose
 
 _NO_JOB = Figure(None, "the run had no job")
@@ -60,10 +60,21 @@ def job_metric(
     sentence: Callable[[Selection], str] | None = None,
     of: Traffic = Traffic.RANKS,
     tells: Mapping[Lack, str] = NOWHERE,
+    unmodelled: str = NOT_MODELLED,
 ) -> Metric:
     """Return a metric of a job or a client."""
     shape = Shape.YES_NO if unit is Unit.YES else Shape.LIMITS
     needs = Needs(of, fault=fault)
     return Metric(
-        key, unit, takes, slowed, needs, summary, from_metrics(_of_job(measure)), shape, sentence, tells=tells
+        key,
+        unit,
+        takes,
+        slowed,
+        needs,
+        summary,
+        from_metrics(_of_job(measure)),
+        shape,
+        sentence,
+        tells=tells,
+        unmodelled=unmodelled,
     )

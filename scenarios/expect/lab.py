@@ -14,7 +14,18 @@ from hpn.failover.analysis.protocol_events import EventSpan, ProtocolEvent
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
 from hpn.scenarios.expect.job import job_stood_still
-from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import (
+    NO_BEFORE,
+    PROTOCOLS_ONLY,
+    Metric,
+    Needs,
+    Pauses,
+    Shape,
+    Slowed,
+    Takes,
+    Traffic,
+    Unit,
+)
 from hpn.scenarios.expect.scope import Scope
 from hpn.scenarios.expect.selection import Selection
 
@@ -133,6 +144,7 @@ UNTOUCHED = Metric(
     Shape.PARTS,
     _untouched_text,
     tells=NO_BEFORE,
+    unmodelled=PROTOCOLS_ONLY,
 )
 ORDER = Metric(
     "order",
@@ -144,6 +156,7 @@ ORDER = Metric(
     from_metrics(_ordered),
     Shape.EVENTS,
     _order_text,
+    unmodelled=PROTOCOLS_ONLY,
 )
 METRICS = (
     UNTOUCHED,

@@ -9,7 +9,18 @@ from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, noth
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, so_far
 from hpn.scenarios.expect.impaired import packets_impaired
-from hpn.scenarios.expect.metric import NO_BEFORE, Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.metric import (
+    MODELLED,
+    NO_BEFORE,
+    PACKETS_ONLY,
+    Lack,
+    Metric,
+    Needs,
+    Pauses,
+    Slowed,
+    Takes,
+    Unit,
+)
 from hpn.scenarios.expect.selection import Selection
 
 
@@ -107,16 +118,34 @@ def _counted(
     *,
     over_record: bool = True,
     tells: Mapping[Lack, str] = NO_BEFORE,
+    unmodelled: str = MODELLED,
 ) -> Metric:
     measured = from_metrics(measure)
     tells = {**tells, **_RECORD} if over_record else tells
-    return Metric(key, Unit.COUNT, Takes.FLOWS, slowed, needs, summary, measured, over_record=over_record, tells=tells)
+    return Metric(
+        key,
+        Unit.COUNT,
+        Takes.FLOWS,
+        slowed,
+        needs,
+        summary,
+        measured,
+        over_record=over_record,
+        tells=tells,
+        unmodelled=unmodelled,
+    )
 
 
 PACKETS_LOST = _counted("packets_lost", "", Slowed.PER_PACKET, _packets_lost)
 METRICS = (
     PACKETS_LOST,
-    _counted("packets_impaired", "lost, corrupted or late", Slowed.PER_PACKET, _packets_impaired),
+    _counted(
+        "packets_impaired",
+        "lost, corrupted or late",
+        Slowed.PER_PACKET,
+        _packets_impaired,
+        unmodelled=PACKETS_ONLY,
+    ),
     _counted("flows_with_loss", "", Slowed.PER_QUEUE_PAIR, _flows_with_loss, tells=_ONCE),
     _counted(
         "flows_unrecovered",

@@ -87,6 +87,13 @@ WHOLE_RECORD: Mapping[Lack, str] = {
     Lack.AFTER: "it is of the whole record",
 }
 
+MODELLED = ""
+NOT_MODELLED = "the model does not compute it"
+PACKETS_ONLY = "it is about single packets, and the model has rates"
+PROTOCOLS_ONLY = "it is about what protocols do and when, and the model has only what became of flows"
+QUEUES_ONLY = "it is about queues, and the model has rates"
+"""Reasons why ``hpn model`` gives no figure of a metric; ``MODELLED``: it does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -123,6 +130,7 @@ class Metric:
 
     Otherwise the figure has no value, or is a lower bound; a test checks this.
     """
+    unmodelled: str = NOT_MODELLED  # why ``hpn model`` gives no figure of it
 
     @property
     def words(self) -> str:

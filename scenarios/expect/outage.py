@@ -11,7 +11,7 @@ from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, flows_by_edge, no_
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound, of_figures, rank
 from hpn.scenarios.expect.impaired import impaired, receive_gap
-from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, PACKETS_ONLY, Metric, Needs, Pauses, Slowed, Takes, Unit
 from hpn.scenarios.expect.scope import Scope
 from hpn.scenarios.expect.selection import Selection
 
@@ -99,9 +99,16 @@ _LATE = Needs(fault=True, period=True, pauses=Pauses.BLIND)
 
 
 def _outage(
-    key: str, summary: str, measure: Callable[[Selection, DrillMetrics], Figure], needs: Needs = _PERIOD
+    key: str,
+    summary: str,
+    measure: Callable[[Selection, DrillMetrics], Figure],
+    needs: Needs = _PERIOD,
+    unmodelled: str = MODELLED,
 ) -> Metric:
-    return Metric(key, Unit.MS, Takes.FLOWS, Slowed.STRETCHED, needs, summary, from_metrics(measure), tells=NO_BEFORE)
+    figure = from_metrics(measure)
+    return Metric(
+        key, Unit.MS, Takes.FLOWS, Slowed.STRETCHED, needs, summary, figure, tells=NO_BEFORE, unmodelled=unmodelled
+    )
 
 
 WORST_OUTAGE = _outage("worst_outage", "the longest outage of a flow: missing packets / rate", _worst_outage)
@@ -118,11 +125,13 @@ METRICS = (
         "the longest impairment of a flow: packets missing or late / rate",
         _longest(impaired),
         _LATE,
+        PACKETS_ONLY,
     ),
     _outage(
         "worst_receive_gap",
         "the longest time between two packets of a flow that arrived, less one period: TBM by receive stamps",
         _longest(receive_gap),
         _LATE,
+        PACKETS_ONLY,
     ),
 )

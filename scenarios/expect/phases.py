@@ -11,7 +11,19 @@ from hpn.failover.analysis.intervals import phase_interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
-from hpn.scenarios.expect.metric import NO_BEFORE, NOWHERE, Lack, Metric, Needs, Pauses, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import (
+    NO_BEFORE,
+    NOWHERE,
+    PROTOCOLS_ONLY,
+    Lack,
+    Metric,
+    Needs,
+    Pauses,
+    Slowed,
+    Takes,
+    Traffic,
+    Unit,
+)
 from hpn.scenarios.expect.selection import Selection
 
 
@@ -97,7 +109,17 @@ def _timed(
     tells: Mapping[Lack, str] = NOWHERE,
 ) -> Metric:
     needs = Needs(traffic, fault=True, pauses=pauses, time=time)
-    return Metric(key, Unit.MS, Takes.EDGES, Slowed.STRETCHED, needs, summary, from_metrics(measure), tells=tells)
+    return Metric(
+        key,
+        Unit.MS,
+        Takes.EDGES,
+        Slowed.STRETCHED,
+        needs,
+        summary,
+        from_metrics(measure),
+        tells=tells,
+        unmodelled=PROTOCOLS_ONLY,
+    )
 
 
 METRICS = (

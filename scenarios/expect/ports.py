@@ -10,7 +10,7 @@ from hpn.failover.analysis.phrases import packets, plain
 from hpn.failover.analysis.ports import NicBalance, PortMetrics
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound
-from hpn.scenarios.expect.metric import WHOLE_RECORD, Lack, Metric, Needs, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import QUEUES_ONLY, WHOLE_RECORD, Lack, Metric, Needs, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Selection
 
 _NO_SAMPLES = Figure(None, "no port was sampled")
@@ -95,6 +95,7 @@ METRICS = (
         "99th percentile of the readings of a port's queue, whole record, at the sampled port where it is longest",
         from_metrics(_of_ports(_queue_p99)),
         tells=WHOLE_RECORD,
+        unmodelled=QUEUES_ONLY,
     ),
     Metric(
         "queue_worst",
@@ -105,6 +106,7 @@ METRICS = (
         "the longest queue that was read at any sampled port",
         from_metrics(_of_ports(_queue_worst)),
         tells=WHOLE_RECORD,
+        unmodelled=QUEUES_ONLY,
     ),
     Metric(
         "port_load",
@@ -125,6 +127,7 @@ METRICS = (
         "packets for which the queues of the sampled ports had no room",
         from_metrics(_of_ports(_tail_drops)),
         tells=WHOLE_RECORD,
+        unmodelled=QUEUES_ONLY,
     ),
     Metric(
         "packets_marked",
@@ -135,6 +138,7 @@ METRICS = (
         "packets that the sampled ports marked (ECN)",
         from_metrics(_of_ports(_packets_marked)),
         tells=WHOLE_RECORD,
+        unmodelled=QUEUES_ONLY,
     ),
     Metric(
         "port_imbalance",

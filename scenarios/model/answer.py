@@ -5,7 +5,7 @@ Changes when the model supports something more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,15 +16,16 @@ from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import flows_of, packet_period_ns
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.metric import MODELLED
 from hpn.scenarios.expect.verdict import judge_expectation
 from hpn.scenarios.model.failover_times import Case, Conditions, Draws, FailoverTimes, Used
-from hpn.scenarios.model.fault_stages import is_supported, stages
+from hpn.scenarios.model.fault_stages import stages
 from hpn.scenarios.model.figures import Streams, loads, metrics_of
 from hpn.scenarios.model.jobs import run_job
 from hpn.scenarios.model.path_assignment import PathAssignment
 from hpn.scenarios.model.paths_over_time import ways_of
 from hpn.scenarios.model.rates import course_of
-from hpn.scenarios.model.router import Lag, ModelRouter
+from hpn.scenarios.model.router import Lag, ModelRouter, unknown_paths
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
@@ -33,27 +34,8 @@ from hpn.traffic.flows.paths import CHOICES
 from hpn.traffic.fluid.forwarding import Forwarding
 from hpn.traffic.fluid.links import Links
 
-_PACKETS = "it is about single packets, and the model has rates"
-_PROTOCOLS = "it is about what protocols do and when, and the model has only what became of flows"
-_QUEUES = "it is about queues, and the model has rates"
-MODELLED = frozenset(
-    {
-        *("worst_outage", "median_outage", "outage_p95", "packets_lost", "flows_with_loss", "flows_unrecovered"),
-        *("queue_pair_deaths", "goodput_during", "goodput_after"),
-        *("iteration_time", "iterations_during", "iterations_after", "lost_iterations", "lost_samples", "busbw"),
-        "job_survives",
-    }
-)
-"""Metrics that have the same meaning for a model."""
-_WHY_NOT: Mapping[str, str] = {
-    **dict.fromkeys(("detect", "switch", "converge", "recover", "converged", "order", "untouched"), _PROTOCOLS),
-    **dict.fromkeys(("queue_p99", "queue_worst", "tail_drops", "packets_marked"), _QUEUES),
-    **dict.fromkeys(("worst_impairment", "worst_receive_gap", "packets_impaired", "noise_floor"), _PACKETS),
-    "state_restored": "no lab was changed",
-}
 _ITSELF_BYTES, _BYTES_A_NIC, _BYTES_A_FLOW, _BYTES_AN_EDGE = 60e6, 12e3, 4e3, 4e3
 """Memory in bytes. Measured: 67 MB for 528 flows over two edges, 131 MB for 8,192."""
-_NOT_YET = "the model does not compute it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +124,10 @@ def _refuse(drill: Drill, why: Sequence[str]) -> None:
 def _refusals(drill: Drill) -> Iterator[str]:
     spec = drill.topology
     for planned in drill.timeline.faults:
-        if not is_supported(planned.fault):
+        if planned.fault.rate_left() is None:
             yield f"{planned.fault.KIND} is more than links that carry or do not, which is all that the model knows"
+    if why := unknown_paths(spec):
+        yield why
     if drill.client is not None:
         yield "a client is a program, and the model has only flows"
     if drill.job is not None:
@@ -235,13 +219,11 @@ def _judged(drill: Drill, metrics: DrillMetrics) -> tuple[list[Check], list[Left
 
 
 def _speaks(expectation: Expectation) -> bool:
-    return expectation.metric.key in MODELLED and not expectation.scope.planes
+    return expectation.metric.unmodelled == MODELLED and not expectation.scope.planes
 
 
 def _why_not(expectation: Expectation) -> str:
-    if expectation.metric.key in MODELLED:
-        return "it is about planes that flows change in the course of a run"
-    return _WHY_NOT.get(expectation.metric.key, _NOT_YET)
+    return expectation.metric.unmodelled or "it is about planes that flows change in the course of a run"
 
 
 def _loads(found: Modelled) -> tuple[LinkLoad, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hpn.failover.analysis.model import EdgeKind
-from hpn.failover.faults import Fault, PlannedFault, RateDrop, VisibleTo
+from hpn.failover.faults import Fault, PlannedFault
 from hpn.failover.faults.moments import Moment, moments
-from hpn.failover.faults.stack import StackUpgrade
 from hpn.testbed.fabric.model import Fabric
 
 
@@ -23,7 +22,7 @@ class FaultStage:
     moment: Moment | None
     down: frozenset[str]  # links without carrier
     slow: Mapping[str, float]  # share of the rate left, by link
-    unmodelled: tuple[Fault, ...] = ()  # not supported (``speaks_to``), so their effect on paths is unknown
+    unmodelled: tuple[Fault, ...] = ()  # without ``rate_left``, so their effect on paths is unknown
 
 
 def stages(faults: Iterable[PlannedFault], fabric: Fabric) -> tuple[FaultStage, ...]:
@@ -40,12 +39,6 @@ def stages(faults: Iterable[PlannedFault], fabric: Fabric) -> tuple[FaultStage, 
     return tuple(found)
 
 
-def is_supported(fault: Fault) -> bool:
-    """Return True if the model supports a fault: links lose their carrier or part of their rate while it lasts."""
-    more = fault.REPLACES_HOST or isinstance(fault, StackUpgrade)  # spares start, or a stack decides
-    return (fault.TELLS is VisibleTo.CARRIER and not more) or isinstance(fault, RateDrop)
-
-
 def _repairs(key: tuple[str, Fault], planned: str, part: Fault | None) -> bool:
     return key[0] == planned and part in (None, key[1])
 
@@ -55,15 +48,11 @@ def _state(there: Iterable[Fault], fabric: Fabric) -> tuple[frozenset[str], Mapp
     slow: dict[str, float] = {}
     unmodelled: list[Fault] = []
     for fault in there:
-        names = list(_names(fault, fabric))
-        if isinstance(fault, RateDrop):
-            slow.update({name: min(fault.rate, slow.get(name, 1.0)) for name in names})
-        elif is_supported(fault):
-            down.update(names)
-        else:
+        names, left = [link.name for link in fault.links_hit(fabric)], fault.rate_left()
+        if left is None:
             unmodelled.append(fault)
+        elif left:
+            slow.update({name: min(left, slow.get(name, 1.0)) for name in names})
+        else:
+            down.update(names)
     return frozenset(down), slow, tuple(unmodelled)
-
-
-def _names(fault: Fault, fabric: Fabric) -> Iterator[str]:
-    yield from (link.name for link in fault.links_hit(fabric))

@@ -17,7 +17,7 @@ from hpn.scenarios.drill.workload import flows_of
 from hpn.scenarios.model.fault_stages import FaultStage, stages
 from hpn.scenarios.model.path_assignment import PathAssignment
 from hpn.scenarios.model.rates import ACK_BITS, answers_pps, capacity_of
-from hpn.scenarios.model.router import Lag, ModelRouter
+from hpn.scenarios.model.router import Lag, ModelRouter, unknown_paths
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.traffic.flows.flow import FlowSpec
@@ -66,11 +66,11 @@ def offered_load(links: Links, flows: Sequence[FlowSpec], spans: Sequence[Going]
 
 
 def planned_load(drill: Drill, *, as_dead: bool = False) -> Offered | None:
-    """Return the modelled load of a drill's streams after failover is complete; None without streams.
+    """Return the modelled load of a drill's streams after failover is complete; None without streams or known paths.
 
     After faults that the model does not support paths are unknown; with ``as_dead`` their links count as down.
     """
-    if drill.job is not None or not drill.streams:
+    if drill.job is not None or not drill.streams or unknown_paths(drill.topology):
         return None
     fabric, end_ns = build(drill.topology), drill.timeline.end_ns
     lag, links, workload = Lag(fabric), Links.of(fabric), drill.workload

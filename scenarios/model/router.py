@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, Nic
-from hpn.testbed.lag.bond import layer34_hash
-from hpn.testbed.lag.datapath import UDP
-from hpn.testbed.lag.host_nft import NFT, lag_seed
-from hpn.testbed.lag.nft_datapath import port_index
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.lag.datapaths import candidates
+from hpn.testbed.routing.daemons import DAEMONS
 from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN
 from hpn.traffic.fluid.forwarding import Forwarding
 
@@ -24,21 +24,33 @@ _AT_ONCE = 2_000
 """Number of flows looked up in one array, which bounds its size."""
 
 
+def unknown_paths(spec: FabricSpec) -> str:
+    """Return why paths on such a fabric cannot be computed: its LAG datapath or daemon does not state its choice."""
+    lag, daemon = candidates(spec.lag)[0], DAEMONS[spec.bgp.daemon]
+    if lag.port_of is None:
+        return f"the LAG datapath {lag.name} does not state its hash (LagKind.port_of)"
+    if not daemon.sorts_next_hops:
+        return f"the BGP daemon {daemon.name} does not state the order of its next hops (DaemonKind.sorts_next_hops)"
+    return ""
+
+
 class Lag:
-    """LAG hash of a NIC: that of Linux bonding (layer3+4), or that of the nft datapath if selected."""
+    """LAG hash of the fabric's NICs: that of its datapath; with ``lag: auto`` that of Linux bonding (layer3+4)."""
 
     def __init__(self, fabric: Fabric) -> None:
-        self._fabric = fabric
-        self.name = NFT.name if fabric.spec.lag == NFT.name else "kernel"
+        """Select the datapath. InputError as ``unknown_paths`` says."""
+        if why := unknown_paths(fabric.spec):
+            raise InputError(why)
+        kind = candidates(fabric.spec.lag)[0]
+        self._fabric, self._port_of = fabric, kind.port_of
+        self.name = kind.name
 
     def port(self, nic: Nic, dst_ip: str, sport: int, dport: int, active: Sequence[int]) -> int:
         """Return the index of the member port among those in ``active``, which must not be empty."""
         if len(active) == 1:
             return active[0]
-        if self.name == NFT.name:
-            seed = lag_seed(self._fabric, nic)
-            return active[port_index(nic.ip, dst_ip, sport, dport, UDP, len(active), seed)]
-        return active[layer34_hash(nic.ip, dst_ip, sport, dport, UDP) % len(active)]
+        assert self._port_of is not None
+        return active[self._port_of(self._fabric, nic, dst_ip, sport, dport, len(active))]
 
 
 class ModelRouter:

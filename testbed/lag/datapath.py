@@ -29,6 +29,13 @@ The decision was up to ``late_ms`` before now, or ``early_ms`` after; empty: it 
 """
 
 
+PortOf = Callable[[Fabric, Nic, str, int, int, int], int]
+"""LAG hash of a NIC's UDP packets: fabric, NIC, destination IP, source and destination port, number of active ports.
+
+The result is the index of the packet's port among the active ones.
+"""
+
+
 class HostLag(Protocol):
     """The LAG of one NIC. It reports the ports that collect and distribute by ``on_active`` of its place."""
 
@@ -81,7 +88,8 @@ class LagKind:
     parts of a specification that it cannot honour. ``interfaces``: requests issued together with those for the cables,
     given the host's namespace. ``raised``: requests in the host once the cables exist, which complete the LAG
     interface. Both are for one NIC. ``at_failure``, ``at_repair``: the components of its switching time, a clause each
-    for comparison reports; ``failure_within_ms``, ``repair_within_ms``: its upper bounds.
+    for comparison reports; ``failure_within_ms``, ``repair_within_ms``: its upper bounds. ``port_of``: its hash, for
+    ``hpn model``; None: the model does not support it.
     """
 
     name: str
@@ -97,6 +105,7 @@ class LagKind:
     at_repair: str
     failure_within_ms: float
     repair_within_ms: float
+    port_of: PortOf | None = None
 
 
 def arp_rules(ports: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag import bond
-from hpn.testbed.lag.datapath import LagKind, LagPlace
+from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace
 from hpn.testbed.lag.kernel_datapath import BondPorts, KernelDatapath, Member
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.lag.states import Mux, Rx
@@ -116,6 +116,10 @@ class BondLag:
             self._again = None
 
 
+def _port_of(_fabric: Fabric, nic: Nic, dst_ip: str, sport: int, dport: int, active: int) -> int:
+    return bond.layer34_hash(nic.ip, dst_ip, sport, dport, UDP) % active
+
+
 def _problem(probe: NetNs) -> str | None:
     netlink = Netlink(probe)
     try:
@@ -159,4 +163,5 @@ KERNEL = LagKind(
     " (802.1AX 6.4.4), in steps of 100 ms",
     failure_within_ms=10,
     repair_within_ms=2100,
+    port_of=_port_of,
 )

@@ -13,9 +13,9 @@ from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.lag.config import LacpConfig, PortConfig
-from hpn.testbed.lag.datapath import LagKind, LagPlace
+from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace
 from hpn.testbed.lag.machine import PortStatus
-from hpn.testbed.lag.nft_datapath import NftDatapath
+from hpn.testbed.lag.nft_datapath import NftDatapath, port_index
 from hpn.testbed.lag.speaker import ActiveSink, SystemAt
 from hpn.testbed.lag.speakers import Speaking
 
@@ -107,6 +107,10 @@ def lag_seed(fabric: Fabric, nic: Nic) -> int:
     return int.from_bytes(digest, "big") | 1
 
 
+def _port_of(fabric: Fabric, nic: Nic, dst_ip: str, sport: int, dport: int, active: int) -> int:
+    return port_index(nic.ip, dst_ip, sport, dport, UDP, active, lag_seed(fabric, nic))
+
+
 def _problem(probe: NetNs) -> str | None:
     try:
         nft = Nft(probe)
@@ -156,4 +160,5 @@ NFT = LagKind(
     at_repair="our speaker keeps the selection over a lost link (6.4.12) and at most waits 0.2 s",
     failure_within_ms=0,
     repair_within_ms=200,
+    port_of=_port_of,
 )

@@ -173,7 +173,8 @@ class DaemonKind:
     ``missing``: why this machine cannot run it, with a remedy. ``contradictions``: parts of a topology that it cannot
     honour, each with its key and a remedy. ``folder``: for the files of all its switches, in the sandbox's own /run; it
     must exist when the first is started. ``route_protocol``: of its routes in the kernel. ``scan_ms``: period of its
-    interface scans, 0 for none. ``memory``: bytes per switch, measured.
+    interface scans, 0 for none. ``memory``: bytes per switch, measured. ``sorts_next_hops``: the kernel gets equal next
+    hops in the order of their gateways' addresses, as ``hpn model`` assumes.
     """
 
     name: str
@@ -185,3 +186,4 @@ class DaemonKind:
     route_protocol: int
     scan_ms: int
     memory: int
+    sorts_next_hops: bool = False

@@ -149,4 +149,5 @@ BIRD = DaemonKind(
     route_protocol=PROTO_BIRD,
     scan_ms=SCAN_S * 1_000,
     memory=1_500_000,
+    sorts_next_hops=True,  # nest/rt-attr.c, nexthop_compare_node
 )

@@ -13,10 +13,13 @@ from hpn.commands.model import model_
 from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.expect.metric import MODELLED
+from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.model import jobs
-from hpn.scenarios.model.answer import MODELLED, ModelAnswer, model
+from hpn.scenarios.model.answer import ModelAnswer, model
 from hpn.scenarios.model.failover_times import FailoverTimes, shipped
 from hpn.scenarios.model.page import document
+from hpn.testbed import plugins
 from hpn.testbed.errors import InputError, MachineError
 
 DRILL = """\
@@ -151,7 +154,7 @@ def test_what_it_cannot_be_held_against_is_listed_with_the_reason() -> None:
     assert judged | left_out == {each.text for each in chosen.expectations}
     assert not judged & left_out
     assert "state restored" in left_out
-    assert all(each.metric.key in MODELLED for each in chosen.expectations if each.text in judged)
+    assert all(each.metric.unmodelled == MODELLED for each in chosen.expectations if each.text in judged)
     assert all(each.why for each in answer.left_out)
 
 
@@ -253,6 +256,30 @@ def test_a_drill_that_only_a_lab_can_answer_is_refused_in_one_line(name: str) ->
         model(catalogue.load(name), shipped())
     assert "\n" not in str(error.value)
     assert f"hpn drill run {name}" in str(error.value)
+
+
+def test_a_lag_or_daemon_that_does_not_state_its_choice_of_paths_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the BGP daemon frr does not state the order of its next hops"):
+        model(drill(tmp_path, topology="bgp: {daemon: frr}"), shipped())
+    plugins.use([Path(__file__).parents[3] / "examples" / "plugins"])
+    with pytest.raises(InputError, match="the LAG datapath sticky does not state its hash"):
+        model(drill(tmp_path, topology="lag: sticky"), shipped())
+
+
+def test_every_metric_that_is_not_modelled_says_why_and_every_fault_keeps_a_share_of_its_links_or_none() -> None:
+    assert {metric.key for metric in METRICS.values() if metric.unmodelled == MODELLED} == {
+        *("worst_outage", "median_outage", "outage_p95", "packets_lost", "flows_with_loss", "flows_unrecovered"),
+        *("queue_pair_deaths", "goodput_during", "goodput_after"),
+        *("iteration_time", "iterations_during", "iterations_after", "lost_iterations", "lost_samples", "busbw"),
+        "job_survives",
+    }
+    refused = {name for name in catalogue.names() if any(left is None for left in _rates_left(name))}
+    assert {"lacp-loss", "host-replaced", "stacked-upgrade"} <= refused
+    assert not refused & {"link-down", "tor-crash", "link-flap", "rate-drop"}
+
+
+def _rates_left(name: str) -> list[float | None]:
+    return [planned.fault.rate_left() for planned in catalogue.load(name).timeline.faults]
 
 
 def test_what_no_run_has_shown_is_refused_with_the_way_to_measure_it(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hpn.commands.completing import drill_names, runs
-from hpn.commands.drill_runs import make, one_by_one, pooled, refusals_told
+from hpn.commands.drill_runs import RunOptions, make, one_by_one, pooled, refusals_told
 from hpn.commands.engine_option import engine_option, scheduler_option, virtual_time_option
 from hpn.commands.followers import tell_next
 from hpn.commands.group import RenamedGroup
@@ -43,12 +44,12 @@ from hpn.results.text.terminal import summary
 from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.describe import describe, put_elsewhere
+from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.wrapping import wrapped
 from hpn.scenarios.run import client_site, engines, estimate, refusals, repeats
-from hpn.scenarios.run.run_order import Batch
 from hpn.testbed.errors import InputError, MachineError, NoisyError
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.vm.engines import asked_for
+from hpn.testbed.vm.engines import EngineSpec, asked_for
 
 
 @click.group(cls=RenamedGroup)
@@ -159,56 +160,51 @@ def _answer(name: str, refused: refusals.Refused | None) -> str:
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders; default: runs/TIME."
 )
-def drill_run(
-    names: tuple[str, ...],
-    everything: bool,
-    topology: FabricSpec | None,
-    engine: str,
-    virtual_time: bool,
-    slow: int | None,
-    repeat: int,
-    phase: int,
-    tries: int,
-    jobs: int,
-    scheduler: str | None,
-    junit: Path | None,
-    summary: Path | None,
-    raise_neighbour_limit: bool,
-    keep_records: bool,
-    as_json: bool,
-    out: Path | None,
-) -> int:
+def drill_run(**given: Any) -> int:
     """Run drills, each in a lab of its own, and judge them. The exit code is the worst answer.
 
     With --jobs or --scheduler they run side by side; each comes to its folder when it is whole.
     """
-    if scheduler is not None and jobs != 1:
+    options = RunOptions(**given)
+    spec = asked_for(options.engine, options.virtual_time)
+    _check_together(options, spec)
+    with refusals_told(options.junit, options.summary):
+        drills = _chosen(options)
+    page = Page(options.as_json)
+    with place_for(options.out) as place:
+        batch = options.batch(drills, place)
+        if options.scheduler is None and options.jobs == 1:
+            with claimed(place) as claim:
+                return make(batch, one_by_one(batch, spec, claim, page), page, options.junit, options.summary)
+        with pool_for(place, options.width, options.scheduler, still_runs) as pool:
+            return make(batch, pooled(batch, spec, pool, page), page, options.junit, options.summary)
+
+
+def _check_together(options: RunOptions, spec: EngineSpec) -> None:
+    """Raise InputError for options that exclude each other, and reports that cannot be written."""
+    if options.scheduler is not None and options.jobs != 1:
         raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
-    spec = asked_for(engine, virtual_time)
-    if raise_neighbour_limit and spec.own_kernel:
-        raise InputError(f"--raise-neighbour-limit is for this machine's table; a guest of engine {engine} has its own")
-    if everything == bool(names):
+    if options.raise_neighbour_limit and spec.own_kernel:
+        raise InputError(
+            f"--raise-neighbour-limit is for this machine's table; a guest of engine {options.engine} has its own"
+        )
+    if options.everything == bool(options.names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
-    for option, path in (("--junit", junit), ("--summary", summary)):
+    for option, path in (("--junit", options.junit), ("--summary", options.summary)):
         if path is not None:
             check_place(path, option)
-    with refusals_told(junit, summary):
-        drills = [catalogue.load(name, topology) for name in names]
-        if everything:
-            library = client_site.library(topology)
-            tell_left_out(library.left_out)
-            drills = [*library.drills]
-        if slow:
-            drills = [chosen.slowed(slow) for chosen in drills]
-        repeats.check(drills, repeat)
-    page = Page(as_json)
-    with place_for(out) as place:
-        batch = Batch(drills, repeat, place, as_run(), slow, tries, keep_records, phase, raise_neighbour_limit)
-        if scheduler is None and jobs == 1:
-            with claimed(place) as claim:
-                return make(batch, one_by_one(batch, spec, claim, page), page, junit, summary)
-        with pool_for(place, jobs if scheduler is None else None, scheduler, still_runs) as pool:
-            return make(batch, pooled(batch, spec, pool, page), page, junit, summary)
+
+
+def _chosen(options: RunOptions) -> list[Drill]:
+    drills = [catalogue.load(name, options.topology) for name in options.names]
+    if options.everything:
+        library = client_site.library(options.topology)
+        tell_left_out(library.left_out)
+        drills = [*library.drills]
+    if options.slow:
+        drills = [chosen.slowed(options.slow) for chosen in drills]
+    repeats.check(drills, options.repeat)
+    return drills
 
 
 @drill.command("compare")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from hpn.commands.followers import tell_next
 from hpn.commands.outfile import write
 from hpn.commands.overall_page import leave_page
 from hpn.commands.page import Page, starting, terminal
+from hpn.commands.settings import as_run
 from hpn.commands.waiting import waiting
 from hpn.results.export.ci import OF_FILES, refused_junit, refused_summary
 from hpn.results.export.junit import Unmade, judged, junit_xml
@@ -31,9 +33,52 @@ from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import calibrate, engines, repeats, session
 from hpn.scenarios.run.run_order import Batch, Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
+from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.vm.engines import EngineSpec
 
 Ran = tuple[Order, RunFolder | HpnError]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Options of ``hpn drill run``, as given."""
+
+    names: tuple[str, ...]
+    everything: bool
+    topology: FabricSpec | None
+    engine: str
+    virtual_time: bool
+    slow: int | None
+    repeat: int
+    phase: int
+    tries: int
+    jobs: int
+    scheduler: str | None
+    junit: Path | None
+    summary: Path | None
+    raise_neighbour_limit: bool
+    keep_records: bool
+    as_json: bool
+    out: Path | None
+
+    @property
+    def width(self) -> int | None:
+        """Runs side by side; None: as many as the scheduler has workers."""
+        return self.jobs if self.scheduler is None else None
+
+    def batch(self, drills: list[Drill], place: Path) -> Batch:
+        """Return the runs to make in ``place``."""
+        return Batch(
+            drills=drills,
+            repeat=self.repeat,
+            out=place,
+            command=as_run(),
+            slow=self.slow,
+            tries=self.tries,
+            keep_records=self.keep_records,
+            first=self.phase,
+            raise_neighbours=self.raise_neighbour_limit,
+        )
 
 
 @contextmanager

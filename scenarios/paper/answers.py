@@ -5,6 +5,7 @@ Changes when an answer is shown differently.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
@@ -12,8 +13,11 @@ from rich.table import Table
 
 from hpn.results.text.tables import table
 from hpn.scenarios.paper.claim import ClaimAnswer
+from hpn.testbed.errors import InputError
 
 _COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
+_PAGE_COLUMNS = ("claim", "paper", "here", "answer")
+BEGIN, END = "<!-- hpn reproduce: begin -->\n", "<!-- hpn reproduce: end -->\n"
 _WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")
 
 
@@ -78,6 +82,25 @@ def markdown(rows: Sequence[ClaimRow], engine: str) -> str:
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def counted(rows: Sequence[ClaimRow]) -> str:
+    """Return the number of claims by answer: '27 claims: 17 agrees, 6 differs'."""
+    counts = Counter(row.answer.value for row in rows)
+    return f"{len(rows)} claims: {', '.join(f'{count} {answer}' for answer, count in counts.most_common())}"
+
+
+def within(page: str, rows: Sequence[ClaimRow], made: str) -> str:
+    """Return a Markdown page with the claims between its two marks. InputError when it has none.
+
+    ``made``: when, where and with what the claims were held against runs.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise InputError(f"no place for the claims; write the lines {BEGIN.strip()} and {END.strip()} where they go")
+    table_lines = _table(_PAGE_COLUMNS, ((f"`{row.key}`", row.paper, row.ours, row.answer.value) for row in rows))
+    return f"{before}{begin}{made}\n\n{counted(rows)}.\n\n" + "\n".join(table_lines) + f"\n{end}{after}"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.folder import RunFolder, create
 from hpn.scenarios.drill.load import load_drill
-from hpn.scenarios.paper.answers import ClaimRow, claims_table, exit_code, markdown
+from hpn.scenarios.paper.answers import BEGIN, END, ClaimRow, claims_table, exit_code, markdown, within
 from hpn.scenarios.paper.claim import Claim, ClaimAnswer, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
 from hpn.scenarios.paper.judges import ClaimEvidence, Finding
@@ -31,6 +31,7 @@ from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.inventory import Inventory, inventory
 from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.package import ROOT
 from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
 from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, flow, link_down, metrics, stalled
@@ -196,6 +197,28 @@ def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, m
     (row,) = reproduced("single-tor-link-down", tmp_path)
     assert (row.answer, row.ours) == (ClaimAnswer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
     assert json.loads((tmp_path / "reproduction.json").read_text())["claims"][0]["answer"] == "no evidence"
+
+
+def test_a_page_gets_the_claims_between_its_marks_and_keeps_the_rest() -> None:
+    rows = [_answered("one", ClaimAnswer.AGREES), _answered("two", ClaimAnswer.DIFFERS)]
+    page = within(f"before\n{BEGIN}old\n{END}after\n", rows, "today.")
+    assert page.startswith(f"before\n{BEGIN}today.\n\n2 claims: 1 agrees, 1 differs.\n\n| claim |")
+    assert "| `two` | " in page
+    assert "old" not in page
+    assert page.endswith(f"|\n{END}after\n")
+    assert within(page, rows, "today.") == page
+    with pytest.raises(InputError, match="no place for the claims; write the lines <!-- hpn reproduce: begin -->"):
+        within("no mark", rows, "")
+
+
+def test_readme_counts_the_claims_as_the_page_does() -> None:
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    (line,) = (line for line in page.splitlines() if line.startswith(f"{len(CLAIMS)} claims: "))
+    assert line in (ROOT / "README.md").read_text().replace("\n", " ")
+
+
+def _answered(key: str, answer: ClaimAnswer) -> ClaimRow:
+    return ClaimRow(key, "it is so", "6 %", "7 %", answer, "a drill", "")
 
 
 def test_what_nothing_speaks_to_says_so() -> None:

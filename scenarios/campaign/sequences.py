@@ -22,6 +22,7 @@ from hpn.scenarios.campaign.plan import FaultSequence, Plan
 from hpn.scenarios.campaign.result import Invariant, Result, Violation
 from hpn.scenarios.drill.blast_radius import transit_flows
 from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.drill.spares import replacement_flows
 from hpn.scenarios.drill.workload import flows_of
 from hpn.scenarios.run.observation import Observation
@@ -141,7 +142,7 @@ class Bench:
 
         observed = run.observed
         try:
-            told = measured_of(drill, observed, events)
+            told = measured_of(PlannedRun(drill), observed, events)
             metrics, _verdict = judge_measured(told)
             last = _last_arrivals(told)
         finally:

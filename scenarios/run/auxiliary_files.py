@@ -15,27 +15,26 @@ from hpn.results.run.files import content, write
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import Identity, identity_of
 from hpn.results.run.manifest import Manifest
-from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.run.counters import queue_pairs_of, workers_of
 from hpn.scenarios.run.observation import Observation
 from hpn.scenarios.run.rdma_counters import FILE as DEVICES
 from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.errors import InputError
 from hpn.testbed.events import Event
-from hpn.testbed.fabric.build import build
 
 _FILES = ("fabric.json", "drill.json", "host.jsonl", "paths.jsonl", "queue_pairs.jsonl", "workers.json")
 
 
 def write_beside(
-    folder: RunFolder, drill: Drill, observed: Observation, events: Sequence[Event], manifest: Manifest
+    folder: RunFolder, planned: PlannedRun, observed: Observation, events: Sequence[Event], manifest: Manifest
 ) -> Identity:
     """Write all auxiliary files and return the identity of the experiment; ``events`` must be in order of time.
 
     OSError when a file cannot be written.
     """
-    fabric = build(drill.topology)
-    asked = asked_of(drill, fabric)
+    fabric = planned.fabric
+    asked = asked_of(planned.drill, fabric)
     folder.write_fabric(fabric)
     folder.write_drill(asked)
     folder.write_host(course(observed.samples, os.cpu_count() or 1))

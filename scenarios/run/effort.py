@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hpn.scenarios.drill.job import plan_of
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.workload import flows_of
-from hpn.testbed.fabric.build import build
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.testbed.fabric.model import Fabric
 from hpn.traffic.collectives.program import Program, Send, Spend
 from hpn.traffic.flows.flow import FlowSpec
@@ -44,13 +42,12 @@ class Effort:
 
 def effort_of(drill: Drill) -> Effort:
     """Count one run of a drill on its fabric. InputError when the traffic does not fit the fabric."""
-    fabric = build(drill.topology)
-    end_ns = drill.timeline.end_ns
-    if drill.job is not None:
-        sent = _of_job(plan_of(drill.job, fabric), fabric, end_ns)
+    planned = PlannedRun(drill)
+    fabric, end_ns = planned.fabric, drill.timeline.end_ns
+    if planned.job is not None:
+        sent = _of_job(planned.job, fabric, end_ns)
     else:
-        flows = flows_of(drill.workload, fabric) if drill.streams else ()
-        sent = ((flow, _of_stream(flow, end_ns)) for flow in flows)
+        sent = ((flow, _of_stream(flow, end_ns)) for flow in planned.flows)
     packets = hops = 0.0
     for flow, count in sent:
         packets += count

@@ -20,11 +20,11 @@ from hpn.failover.analysis.offered import NO_PATH, Offered
 from hpn.failover.analysis.paths import PathAt, Paths, Step, answering
 from hpn.failover.faults import Fault
 from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.model.fault_stages import FaultStage, stages
 from hpn.scenarios.model.offered import Going, offered_load
 from hpn.scenarios.run.observation import Observation
 from hpn.testbed.events import Event, EventKind
-from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.policies import OFF
 from hpn.traffic.flows.flow import FlowSpec
@@ -62,18 +62,18 @@ class _Between:
         return self.stage.moment is not None and self.stage.moment.kind is EdgeKind.REPAIR
 
 
-def offered_in(drill: Drill, observed: Observation, events: Sequence[Event]) -> Offered | None:
+def offered_in(planned: PlannedRun, observed: Observation, events: Sequence[Event]) -> Offered | None:
     """Return the offered load of a run's streams; None for a job or a run without streams."""
     begin = observed.paths
-    if begin is None or drill.job is not None or not observed.flows:
+    if begin is None or planned.drill.job is not None or not observed.flows:
         return None
-    return _Run(drill, observed, events).offered(drill)
+    return _Run(planned, observed, events).offered(planned.drill)
 
 
 class _Run:
-    def __init__(self, drill: Drill, observed: Observation, events: Sequence[Event]) -> None:
-        fabric = build(drill.topology)
-        self._fabric, self._observed, self._known = fabric, observed, drill.workload.path_control
+    def __init__(self, planned: PlannedRun, observed: Observation, events: Sequence[Event]) -> None:
+        fabric = planned.fabric
+        self._fabric, self._observed, self._known = fabric, observed, planned.drill.workload.path_control
         self._links, self._flows = Links.of(fabric), observed.flows
         self._forwardings: dict[frozenset[str], Forwarding] = {}
         span_ns = observed.start_ns, observed.end_ns

@@ -21,12 +21,12 @@ from hpn.failover.analysis.offered import Offered
 from hpn.failover.analysis.port_sampling import Sampled
 from hpn.scenarios.drill.describe import fault_named
 from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.drill.workload import packet_period_ns
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.run.loads import offered_in
 from hpn.scenarios.run.observation import Observation
 from hpn.testbed.events import Event
-from hpn.testbed.fabric.build import build
 from hpn.testbed.routing.pathcontrol.policies import OFF
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.jobengine.records import MESSAGE, SPAN
@@ -96,8 +96,9 @@ def _is_controlled(drill: Drill) -> bool:
     return drill.topology.path_control.chosen.name != OFF and told
 
 
-def measured_of(drill: Drill, observed: Observation, events: Sequence[Event]) -> Measurement:
-    """Return the measurement of a run of ``drill``; the files of its packets must exist while it is used."""
+def measured_of(planned: PlannedRun, observed: Observation, events: Sequence[Event]) -> Measurement:
+    """Return the measurement of a run; the files of its packets must exist while it is used."""
+    drill = planned.drill
     facts = Facts(
         expectations=drill.expectations,
         settings=drill.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.tick_ns / 1e6),
@@ -110,14 +111,14 @@ def measured_of(drill: Drill, observed: Observation, events: Sequence[Event]) ->
         machine_drops=observed.report.machine_drops,
         differences=observed.differences,
         deviations=observed.deviations,
-        lags=tuple((nic.host, nic.lag, nic.name) for nic in build(drill.topology).nics),
+        lags=tuple((nic.host, nic.lag, nic.name) for nic in planned.fabric.nics),
         refresh_ms=drill.topology.path_control.refresh_ms,
         path_control=_is_controlled(drill),
         job=observed.job,
         beside=observed.beside,
         waits=observed.waits,
-        offered=offered_in(drill, observed, events),
-        faults={planned.id: fault_named(planned) for planned in drill.timeline.faults},
+        offered=offered_in(planned, observed, events),
+        faults={fault.id: fault_named(fault) for fault in drill.timeline.faults},
     )
     sent: tuple[str, ...] = ()
     received: tuple[str, ...] = ()

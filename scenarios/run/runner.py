@@ -25,10 +25,8 @@ from hpn.results.run.manifest import Manifest
 from hpn.results.run.progress import Progress
 from hpn.results.watch.event_lines import stuck_line
 from hpn.scenarios.drill.blast_radius import transit_flows
-from hpn.scenarios.drill.job import plan_of
-from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.drill.spares import replacement_flows
-from hpn.scenarios.drill.workload import flows_of
 from hpn.scenarios.run.auxiliary_files import write_beside
 from hpn.scenarios.run.captures import CaptureProcess
 from hpn.scenarios.run.carriers import Carriers
@@ -46,7 +44,6 @@ from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.background import current_task, ended_by_failures, in_background
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
-from hpn.testbed.fabric.build import build
 from hpn.testbed.kernel.process.processes import own_pids, reap_strangers
 from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
@@ -68,13 +65,20 @@ _FULL_LINK = 0.95
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def main(order: Order, folder: RunFolder, check: Check, tell: Tell, fail: Callable[[HpnError], None]) -> int:
+def main(
+    order: Order,
+    planned: PlannedRun,
+    folder: RunFolder,
+    check: Check,
+    tell: Tell,
+    fail: Callable[[HpnError], None],
+) -> int:
     """Run to the end; ``check`` raises MachineError when the folder is no longer ours.
 
     The exit code is 0 also when an error was passed to ``fail``, and INTERRUPTED after SIGINT.
     """
     try:
-        asyncio.run(_Run(order, folder, check, tell).go())
+        asyncio.run(_Run(order, planned, folder, check, tell).go())
     except HpnError as error:
         fail(error)
     except OSError as error:  # mostly a full disk
@@ -89,8 +93,8 @@ def main(order: Order, folder: RunFolder, check: Check, tell: Tell, fail: Callab
 
 
 class _Run:
-    def __init__(self, order: Order, folder: RunFolder, check: Check, tell: Tell) -> None:
-        self._drill: Drill = order.phased
+    def __init__(self, order: Order, planned: PlannedRun, folder: RunFolder, check: Check, tell: Tell) -> None:
+        self._planned, self._drill = planned, planned.drill
         self._order = order
         self._folder = folder
         self._check = check
@@ -107,7 +111,7 @@ class _Run:
 
     async def _whole(self) -> None:
         started_at, began_ns = datetime.now(UTC).astimezone().isoformat(), now_ns()
-        fabric = build(self._drill.topology)
+        fabric = self._planned.fabric
         self._phase(f"starting {len(fabric.nodes)} nodes and {len(fabric.links)} links")
         try:
             queues = self._drill.job is not None and self._drill.job.controls_queues
@@ -206,10 +210,10 @@ class _Run:
 
     def _traffic(self, lab: Lab) -> LabQueuePairs:
         """Return the drill's traffic: its job, or the streams of its workload. InputError when they overload a link."""
-        job, workload = self._drill.job, self._drill.workload
-        if job is not None:
-            return LabJob(lab, plan_of(job, lab.fabric), self._folder.path, job.source_ports)
-        flows, how = flows_of(workload, lab.fabric) if self._drill.streams else (), workload.source_ports
+        job, workload, flows = self._drill.job, self._drill.workload, self._planned.flows
+        if job is not None and self._planned.job is not None:
+            return LabJob(lab, self._planned.job, self._folder.path, job.source_ports)
+        how = workload.source_ports
         later = replacement_flows(lab.fabric, self._drill.timeline.faults, flows)
         known = workload.path_control
         looks = has_virtual_time(self._order.engine)
@@ -280,14 +284,14 @@ class _Run:
         from hpn.scenarios.run.stored_records import keep
 
         self._check()
-        measured = measured_of(self._drill, observed, events)
+        measured = measured_of(self._planned, observed, events)
         if self._order.keep_records:
             keep(self._folder.path, measured)
         traces = traces_of(measured)
         metrics, verdict = judge_measured(measured, traces)
         self._folder.write_metrics(metrics, timelines_of(measured))
         self._folder.write_series(series_of(measured, traces))
-        identity = write_beside(self._folder, self._drill, observed, measured.events, manifest)
+        identity = write_beside(self._folder, self._planned, observed, measured.events, manifest)
         self._folder.write_manifest(replace(manifest, digests=identity.digests, files=self._folder.sizes()))
         self._folder.write_verdict(verdict)
         for path in observed.report.files:

@@ -20,12 +20,11 @@ from hpn.results.run.claim import Claim
 from hpn.results.run.folder import RunFolder, claimed_run, emptied
 from hpn.results.run.lifecycle import drop_raw, nearest
 from hpn.results.run.progress import Progress, decode, encode
-from hpn.scenarios.drill.workload import queue_pairs_of
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.run import client_site, disk_space, refusals, runner
 from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.run.walltime import dated
 from hpn.testbed.errors import HpnError, InputError, MachineError, error_for
-from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.kernel.process import sandbox
 from hpn.testbed.kernel.process.cleanup_process import cleared_up
@@ -43,11 +42,11 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
 
     MachineError when the machine cannot run it, KeyboardInterrupt after Ctrl-C. The lab is removed in any case.
     """
-    fabric = build(order.drill.topology)
-    refusals.check(order.drill, fabric, raising=order.raise_neighbours)
+    planned = PlannedRun(order.phased)
+    drill, flows = planned.drill, planned.flows
+    refusals.check(drill, planned.fabric, raising=order.raise_neighbours)
     if Path("/run") in order.out.resolve().parents:
         raise InputError(f"{order.out} lies under /run, which the sandbox hides; choose another --out")
-    drill, flows = order.drill, queue_pairs_of(order.drill, fabric)
     end_ns = drill.timeline.end_ns
     if drill.job is None:
         wanted = disk_space.record_bytes(flows, end_ns, drill.workload.tick_ns, order.keep_records)
@@ -55,14 +54,14 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
         wanted = disk_space.job_record_bytes(flows, end_ns, order.keep_records)
     disk_space.check(nearest(order.out.absolute()), wanted + client_site.disk_bytes(drill))
     if named(order.engine).start is not None:  # the process outside claimed, clears and dates the folder
-        return _run(order, emptied(order.out.absolute()), lambda: None, on_progress)
+        return _run(order, planned, emptied(order.out.absolute()), lambda: None, on_progress)
     with (
         claimed_run(order.out.absolute()) as claim,
-        _room_for_neighbours(order, fabric, on_progress),
+        _room_for_neighbours(order, planned.fabric, on_progress),
         cleared_up(lambda: clear_up(claim), {claim.descriptor}),
         dated(claim),
     ):
-        return _run(order, RunFolder(claim.path), claim.check, on_progress)
+        return _run(order, planned, RunFolder(claim.path), claim.check, on_progress)
 
 
 def clear_up(claim: Claim) -> None:
@@ -86,12 +85,16 @@ def _room_for_neighbours(order: Order, fabric: Fabric, on_progress: Callable[[Pr
         raised.close()
 
 
-def _run(order: Order, folder: RunFolder, check: runner.Check, on_progress: Callable[[Progress], None]) -> RunFolder:
+def _run(
+    order: Order, planned: PlannedRun, folder: RunFolder, check: runner.Check, on_progress: Callable[[Progress], None]
+) -> RunFolder:
     reader, writer = os.pipe()
 
     def body() -> int:
         faulthandler.enable()  # else it would die without a message
-        return runner.main(order, folder, check, lambda news: _tell(writer, news), lambda error: _fail(writer, error))
+        return runner.main(
+            order, planned, folder, check, lambda news: _tell(writer, news), lambda error: _fail(writer, error)
+        )
 
     with _InterruptOnce() as guard:
         try:

@@ -6,6 +6,7 @@ host 0 ==x==== ToR 0 -- Agg -- ToR 0 ==== host 1      x is cut and repaired, ano
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -105,7 +106,12 @@ def _failed(out: Path) -> Iterator[Check]:
             "state restored",
             "rate of p0.s1.h1:r0p1: is 10000000 bit/s, control first, should be 20000000 bit/s",
         ),
-        (_all_reshuffled_on_return, "queue pairs leave for a reason", "though its destination was not lost"),
+        # Which of the two a queue pair does first depends on the machine's load.
+        (
+            _all_reshuffled_on_return,
+            "queue pairs leave for a reason",
+            "though its destination was not lost|moved at a failure and did not return",
+        ),
     ],
 )
 def test_what_is_planted_fails_a_drill_that_names_it(plant: Plant, check: str, evidence: str, tmp_path: Path) -> None:
@@ -114,7 +120,7 @@ def test_what_is_planted_fails_a_drill_that_names_it(plant: Plant, check: str, e
         failed = {found.text: found.evidence for found in _failed(tmp_path)}
     named = [words for text, words in failed.items() if text.startswith(check)]
     assert named, f"nothing of {check!r} failed, but {failed}"
-    assert evidence in named[0]
+    assert re.search(evidence, named[0])
 
 
 @pytest.mark.kernel

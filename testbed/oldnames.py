@@ -81,7 +81,7 @@ _MOVED = {
     "traffic.recordfile": "traffic.streams.recordfile",
     "traffic.records": "traffic.streams.records",
     "traffic.recvmmsg": "traffic.io.recvmmsg",
-    "traffic.responders": "traffic.streams.responders",
+    "traffic.responders": "traffic.streams.receiver",
     "traffic.ringmsg": "traffic.io.ringmsg",
     "traffic.sender": "traffic.streams.sender",
     "traffic.sendmmsg": "traffic.io.sendmmsg",

@@ -6,17 +6,46 @@ module does not decide if it is a valid drill: ``drillfile`` builds one with the
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from hpn.failover.faults import FAULTS, MS, Fault, Unit, make, parameters
-from hpn.scenarios.campaign.rates import sample, weight
+from hpn.failover.faults import FAULTS, MS, Fault, Parameter, Unit, make, parameters
 from hpn.scenarios.drill.targets import target_problem
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.vm.engines import HOST
+
+TEMPER = 0.2
+
+LONGEST_NS = 500 * MS
+MOST = 4
+
+
+def weight(kind: str, elements: int) -> float:
+    """Return the relative frequency of a kind in a fabric with that many possible targets; 0 without any."""
+    return float((FAULTS[kind].PER_MONTH * elements) ** TEMPER) if elements else 0.0
+
+
+def sample(draw: random.Random, parameter: Parameter) -> int | float | str:
+    """Return a value for a parameter, in its own unit: durations in whole ms, shares in whole percents."""
+    if parameter.choices is not None:
+        return str(draw.choice([each.value for each in parameter.choices]))
+    low, high = parameter.low, parameter.high
+    if parameter.unit is Unit.DURATION:
+        return duration(draw, int(low), min(int(high), max(int(low), LONGEST_NS)))
+    if parameter.unit is Unit.PERCENT:
+        return draw.randint(math.ceil(low * 100), math.floor(high * 100)) / 100
+    return draw.randint(int(low), min(int(high), max(int(low), MOST)))
+
+
+def duration(draw: random.Random, low_ns: int, high_ns: int) -> int:
+    """Return a log-uniform duration in the range: whole milliseconds, at least one."""
+    low, high = max(low_ns // MS, 1), max(high_ns // MS, 1)
+    return round(math.exp(draw.uniform(math.log(low), math.log(high)))) * MS
+
 
 Value = int | float | str
 

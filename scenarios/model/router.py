@@ -39,9 +39,9 @@ class Lag:
 
     def __init__(self, fabric: Fabric) -> None:
         """Select the datapath. InputError as ``unknown_paths`` says."""
-        if why := unknown_paths(fabric.spec):
+        kind, why = candidates(fabric.spec.lag)[0], unknown_paths(fabric.spec)
+        if why or kind.port_of is None:
             raise InputError(why)
-        kind = candidates(fabric.spec.lag)[0]
         self._fabric, self._port_of = fabric, kind.port_of
         self.name = kind.name
 
@@ -49,7 +49,6 @@ class Lag:
         """Return the index of the member port among those in ``active``, which must not be empty."""
         if len(active) == 1:
             return active[0]
-        assert self._port_of is not None
         return active[self._port_of(self._fabric, nic, dst_ip, sport, dport, len(active))]
 
 

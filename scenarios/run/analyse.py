@@ -5,17 +5,20 @@ Changes when a run folder gets another file that is derived from its records. Im
 
 from __future__ import annotations
 
+import os
+import stat
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hpn.failover.analysis.client import ClientFacts, RankLog
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.judge.verdict import Verdict
 from hpn.results.run import reading
 from hpn.results.run.figures import metrics_files, verdict_files
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.manifest import Manifest
-from hpn.scenarios.run import client_logs
 from hpn.scenarios.run.auxiliary_files import copy_beside
 from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
 from hpn.scenarios.run.measurement import Measurement
@@ -23,6 +26,37 @@ from hpn.scenarios.run.stored_records import kept
 from hpn.testbed import versions
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import shorten
+from hpn.testbed.files.units import format_size
+from hpn.traffic.client.log import FOLDER, name_of
+
+_AT_ONCE = 1 << 20
+
+
+def gaps(folder: Path, client: ClientFacts) -> Iterator[str]:
+    """Yield a line for each log that is not as the run wrote it."""
+    for log in client.logs:
+        name = f"{FOLDER}/{name_of(log.rank)}"
+        try:
+            gap = _gap(folder / name, log)
+        except OSError as error:
+            gap = error.strerror or str(error)
+        if gap:
+            yield f"{name}: {gap}"
+
+
+def _gap(path: Path, log: RankLog) -> str:
+    """Return how a log differs from what the run wrote, or '' if it does not. OSError when it cannot be read."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            return "no regular file"
+        if found.st_size != log.size_bytes:
+            return f"{format_size(found.st_size)}, and the run wrote {format_size(log.size_bytes)}"
+        crc = 0
+        while data := file.read(_AT_ONCE):
+            crc = zlib.crc32(data, crc)
+    return "" if crc == log.crc32 else "not what the run wrote"
+
 
 _LEFT_AS_THEY_ARE = frozenset({"fabric", "drill", "series", "host", "paths", "queue pairs", "workers", "devices"})
 _CONTEXT = 24  # characters shown before the first that differs: a line of flows.jsonl has a thousand
@@ -118,7 +152,7 @@ def _gaps(folder: Path, metrics: DrillMetrics) -> Iterator[str]:
     yield from (f"{gap.part}: {gap.why}" for gap in found.gaps if gap.part in _LEFT_AS_THEY_ARE and not gap.by_format)
     for job in (metrics.job, metrics.beside):
         if job is not None and job.client is not None:
-            yield from client_logs.gaps(folder, job.client.facts)
+            yield from gaps(folder, job.client.facts)
 
 
 def _first_difference(there: bytes, now: bytes) -> str:

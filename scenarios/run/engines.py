@@ -5,6 +5,7 @@ Only this module and ``testbed.vm`` know about guests. Inside a guest a drill se
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -13,12 +14,11 @@ from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter
 
-from hpn.results.run.folder import RunFolder, claimed_run, load
+from hpn.results.run.folder import RunFolder, claimed_run, create, load
 from hpn.results.run.progress import Progress
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill, PutOn
 from hpn.scenarios.run import guest_need, refusals, remaining, session
-from hpn.scenarios.run.attempts import tried
 from hpn.scenarios.run.origin import Origin, origin
 from hpn.scenarios.run.remote_task import RemoteTask, answered, in_guest, last_words
 from hpn.scenarios.run.run_order import Batch, Order
@@ -27,6 +27,31 @@ from hpn.testbed.errors import MachineError, NoisyError
 from hpn.testbed.kernel.process.cleanup_process import cleared_up
 from hpn.testbed.vm.engines import ENGINES, EngineSpec
 from hpn.testbed.vm.guest import unattended
+
+
+def tried(make: Callable[[], RunFolder], tries: int, on_line: Callable[[str], None]) -> RunFolder:
+    """Return the run of ``make``, called again while the measurement is in doubt, at most ``tries`` times in all.
+
+    A doubtful run is stored as FOLDER.doubtful-N alongside its replacement; the manifest of the last run counts its
+    attempts. InputError when a doubtful run's place is taken by something other than a run folder.
+    """
+    run = make()
+    for number in range(1, tries):
+        doubts = run.verdict().doubts
+        if not doubts:
+            break
+        on_line(f"{run.path.name}: inconclusive because {doubts[0]}; try {number + 1} of {tries}")
+        _set_aside(run, number)
+        run = make()
+        run.write_manifest(replace(run.manifest(), attempt=number + 1))
+    return run
+
+
+def _set_aside(run: RunFolder, number: int) -> None:
+    place = run.path.with_name(f"{run.path.name}.doubtful-{number}")
+    shutil.rmtree(create(place).path)  # remove one of an earlier command with the same --out
+    run.path.rename(place)
+
 
 _BOOT_S = 120.0
 _SLOWNESS = 60.0  # wall seconds allowed per second of the drill: emulation is slow, a hang is slower

@@ -6,16 +6,37 @@ results agree.
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
+from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel import ns
 from hpn.testbed.lab.classes import check as check_classes
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lab.markers import choose as choose_marker
 from hpn.testbed.lab.soft_roce import check as check_soft_roce
-from hpn.testbed.lag.choose import choose
 from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.lag.datapaths import candidates
 from hpn.testbed.lag.steering import check as check_steering
+
+
+def choose(wanted: str) -> LagKind:
+    """Return the datapath to use: the requested one, or for 'auto' the first that this kernel supports.
+
+    MachineError, with a remedy, when it is not available. Needs the right to create network namespaces.
+    """
+    problems = []
+    probe = ns.create("lag-probe")
+    try:
+        for kind in candidates(wanted):
+            problem = kind.problem(probe)
+            if problem is None:
+                return kind
+            problems.append(problem)
+    finally:
+        os.close(probe.fd)
+    raise MachineError(problems[-1])
 
 
 class KernelParts(NamedTuple):

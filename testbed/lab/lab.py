@@ -69,7 +69,7 @@ class Lab:
     def start(cls, fabric: Fabric, sink: EventSink, *, in_order: bool = False) -> Lab:
         """Wire the fabric and start every daemon; ``sink`` receives every event from the first on.
 
-        ``in_order``: keep packets in order, for protocols that go back N (``testbed.lab.packet_order``).
+        ``in_order``: keep packets in order, for protocols that go back N (``testbed.lab.wire``).
 
         MachineError, with a remedy, when the machine refuses; everything started so far is closed.
         """

@@ -8,12 +8,65 @@ Synchronization, so that the partners know each other when the wait ends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.fabric.model import Fabric, Node
+from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
 from hpn.testbed.routing.daemons import DAEMONS
-from hpn.testbed.routing.delivery import Delivery
+
+QUIET_NS = 100_000_000
+"""Time without a new route after which the feed is over; the routes of one feed come within milliseconds."""
+
+
+class Delivery:
+    """BGP state of a ToR since its boot, which began with its uplinks down and its FIB empty."""
+
+    def __init__(self, uplinks: Mapping[str, int], silent_ns: int, protocol: int) -> None:
+        """Start without any route; ``uplinks``: name to ifindex of the ports with a session.
+
+        ``silent_ns``: BGP's keepalive interval. ``protocol``: that of the BGP daemon's routes in the kernel.
+        """
+        self._uplinks = uplinks
+        self._silent_ns = silent_ns
+        self._protocol = protocol
+        self._lit: set[str] = set()
+        self._established: dict[str, int] = {}  # time of establishment
+        self._next_hops: set[int] = set()
+        self._changed_ns = 0
+
+    def carrier(self, port: str, up: bool) -> None:
+        """Set the carrier of an interface; ports other than uplinks are ignored."""
+        self.carriers(self._lit | {port} if up else self._lit - {port})
+
+    def carriers(self, up: Collection[str]) -> None:
+        """Set the interfaces that have carrier, replacing earlier state."""
+        self._lit = self._uplinks.keys() & set(up)
+
+    def session(self, port: str, established: bool, now: int) -> None:
+        """Record that the session on this uplink came up or went down."""
+        if established:
+            self._established[port] = now
+        else:
+            self._established.pop(port, None)
+
+    def routes(self, events: Iterable[object], now: int) -> None:
+        """Process messages of the switch's monitor; only BGP routes count."""
+        for event in events:
+            if isinstance(event, RouteEvent) and event.protocol == self._protocol and event.oifs:
+                self._changed_ns = now
+                if not event.gone:
+                    self._next_hops.update(event.oifs)
+
+    def due(self) -> int | None:
+        """Return when delivery is complete unless more arrives; None while a session or all carrier is missing."""
+        if not self._uplinks:
+            return 0
+        if not self._lit or not self._lit <= self._established.keys():
+            return None
+        silent = [since for port, since in self._established.items() if self._uplinks[port] not in self._next_hops]
+        return max([self._changed_ns + QUIET_NS, *(since + self._silent_ns for since in silent)])
+
 
 _SECOND_NS = 1_000_000_000
 

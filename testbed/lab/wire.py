@@ -8,7 +8,7 @@ rest.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +27,29 @@ from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.htb import Second, add_fifo, port_queues
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.markers import MarkerKind
-from hpn.testbed.lab.packet_order import one_cpu_a_flow
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
+
+_WORD = 32  # bits of a CPU mask between commas (Documentation/core-api/cpu_hotplug, cpumask in hexadecimal)
+
+
+def one_cpu_a_flow(cpus: Collection[int]) -> tuple[Sysctl, ...]:
+    """Return the sysctl of a namespace without interfaces yet, for a lab that runs on ``cpus``.
+
+    Empty for a single one. Linux has it per namespace since 6.3; without it the manifest lists it as absent.
+    """
+    if len(cpus) < 2:
+        return ()
+    why = "packets of a flow may overtake each other where they change CPUs (Linux 6.3 keeps them in order)"
+    return (Sysctl("net/core/rps_default_mask", cpu_mask(cpus), False, why),)
+
+
+def cpu_mask(cpus: Collection[int]) -> str:
+    """Format CPUs as a kernel mask: words of 32 bits in hexadecimal, the highest first."""
+    bits = sum(1 << cpu for cpu in set(cpus))
+    words = [bits >> shift & (1 << _WORD) - 1 for shift in range(0, max(bits.bit_length(), 1), _WORD)]
+    return ",".join([f"{words[-1]:x}", *(f"{word:08x}" for word in reversed(words[:-1]))])
+
 
 NETNS_DIR = Path("/run/netns")
 PORTS_GROUP = 1

@@ -13,7 +13,25 @@ from collections.abc import Callable, Sequence
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.routing.lines import Lines
+
+_LONGEST = 4096
+
+
+class Lines:
+    """Collector of complete lines, truncated to 4 KiB. ``last`` is the latest one that is not blank."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[str]:
+        """Return the lines that ``data`` completes, without their ends."""
+        *whole, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[:_LONGEST]
+        lines = [line[:_LONGEST].decode(errors="replace") for line in whole]
+        self.last = next((line.strip() for line in reversed(lines) if line.strip()), self.last)
+        return lines
+
 
 _AT_ONCE = 1 << 16
 

@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,12 +21,32 @@ from pathlib import Path
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel.process.cleanup_process import scratch_folder
 from hpn.testbed.vm import repeatable, uml_kernel
-from hpn.testbed.vm.cpu import own_cpu
 from hpn.testbed.vm.group import ProcessGroup
 from hpn.testbed.vm.guest import SETTINGS, GuestJob, GuestResult, Terminal, Writable
 from hpn.testbed.vm.standstill import stall_limit
 from hpn.testbed.vm.uml_kernel import UmlKernel
 from hpn.testbed.vm.uml_watch import Watch
+
+
+@contextmanager
+def own_cpu() -> Iterator[int]:
+    """Claim a CPU this process may use and on which no guest runs, for the body; if all are taken, share one of them.
+
+    The claim is a name in the kernel's abstract socket namespace, so it ends with the process for any reason.
+    """
+    allowed = sorted(os.sched_getaffinity(0), reverse=True)  # the first ones serve most interrupts
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        yield next((cpu for cpu in allowed if _taken(claim, cpu)), allowed[os.getpid() % len(allowed)])
+
+
+def _taken(claim: socket.socket, cpu: int) -> bool:
+    """Return True if ``cpu`` is ours now; False when it is another guest's."""
+    try:
+        claim.bind(f"\0hpn/guest on CPU {cpu}")
+    except OSError:
+        return False
+    return True
+
 
 WALL_CLOCK_NS = 1_767_225_600 * 10**9
 """Start of the wall clock of a guest in virtual time, with seed 1: 2026-01-01 00:00 UTC."""

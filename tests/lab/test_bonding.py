@@ -11,8 +11,8 @@ from hpn.testbed.events import EventKind, now_ns
 from hpn.testbed.fabric.model import Nic
 from hpn.testbed.fabric.spec import SHARED_SYSTEM_ID
 from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.lab.kernel_parts import choose
 from hpn.testbed.lab.lab import Lab
-from hpn.testbed.lag.choose import choose
 from hpn.testbed.lag.host_bond import KERNEL
 from hpn.testbed.lag.lacpdu import PortState
 from hpn.testbed.lag.machine import PortStatus

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from hpn.testbed.lab.packet_order import cpu_mask, one_cpu_a_flow
+from hpn.testbed.lab.wire import cpu_mask, one_cpu_a_flow
 from tests.lab.running import running, tiny
 
 

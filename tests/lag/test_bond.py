@@ -11,8 +11,8 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.lab.kernel_parts import choose
 from hpn.testbed.lag import bond
-from hpn.testbed.lag.choose import choose
 from hpn.testbed.lag.host_bond import KERNEL
 from hpn.testbed.lag.host_nft import NFT
 from hpn.testbed.lag.kernel_datapath import KernelDatapath, Member, mirror_rules, mirror_setup

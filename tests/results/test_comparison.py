@@ -18,8 +18,7 @@ from hpn.commands.compare import compare_
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.comparison import baseline as baselines
 from hpn.results.comparison.baseline import baseline_of, held_against, read, written
-from hpn.results.comparison.causes import CPU_COST, UNEXPLAINED
-from hpn.results.comparison.differences import Difference, Finding, differences, told_apart
+from hpn.results.comparison.differences import CPU_COST, UNEXPLAINED, Difference, Finding, differences, told_apart
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Compared, check_trusted, grouped
 from hpn.results.comparison.science import science

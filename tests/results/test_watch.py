@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from hpn.results.watch.changes import ChangesSince, document
 from hpn.results.watch.event_lines import EventLines, HeardEvent
-from hpn.results.watch.outputs import JsonLines, Log
+from hpn.results.watch.outputs import ChangesSince, JsonLines, Log, document
 from hpn.results.watch.problems import problems
 from hpn.results.watch.screen import block, picture
 from hpn.results.watch.snapshot import Snapshot

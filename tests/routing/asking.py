@@ -7,8 +7,7 @@ import json
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.bgp import BgpDaemon
 from hpn.testbed.routing.bird.daemon import BirdDaemon
-from hpn.testbed.routing.frr.daemon import FrrDaemon
-from hpn.testbed.routing.frr.vty import command_now
+from hpn.testbed.routing.frr.daemon import FrrDaemon, command_now
 from hpn.testbed.routing.neighbours import neighbours
 from tests.routing import birdwords
 

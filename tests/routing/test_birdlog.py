@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.testbed.routing.bird.log import BfdChange, LogReader, SessionChange
+from hpn.testbed.routing.bird.daemon import BfdChange, LogReader, SessionChange
 
 LOG = """\
 2026-11-21 03:29:38.089632 <WARN> Missing broadcast address for interface up0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_BIRD, PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
 from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
-from hpn.testbed.routing.delivery import QUIET_NS, Delivery
+from hpn.testbed.lab.reload import QUIET_NS, Delivery
 
 MS = 1_000_000
 SILENT_NS = 3000 * MS

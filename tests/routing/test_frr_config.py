@@ -10,8 +10,7 @@ from hpn.testbed.fabric.model import Fabric, Role
 from hpn.testbed.routing.bgp import BgpDaemon
 from hpn.testbed.routing.daemons import DAEMONS
 from hpn.testbed.routing.frr.config import HOST_ROUTES, bgpd, staticd
-from hpn.testbed.routing.frr.daemon import FrrDaemon
-from hpn.testbed.routing.frr.vty import command_now
+from hpn.testbed.routing.frr.daemon import FrrDaemon, command_now
 from hpn.testbed.routing.neighbours import neighbours
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab

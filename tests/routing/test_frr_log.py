@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.testbed.routing.frr.log import SessionChange, has_started, session_change
+from hpn.testbed.routing.frr.daemon import SessionChange, has_started, session_change
 
 UP = "2026/11/22 13:19:34 BGP: [N9HHH-F8H1M] %ADJCHANGE: neighbor 172.16.0.1(p0.a0.0) in vrf default Up"
 DOWN = (

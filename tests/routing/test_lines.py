@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.testbed.routing.lines import Lines
+from hpn.testbed.routing.child import Lines
 
 LOG = b"bird: /run/x.conf:3:1 syntax error\n\nup0: BGP session established\nlast words\n\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hpn.testbed.routing.frr.vty import FrrError, command_now
+from hpn.testbed.routing.frr.daemon import FrrError, command_now
 
 
 def served(path: Path, answers: Sequence[Sequence[bytes]]) -> list[bytes]:

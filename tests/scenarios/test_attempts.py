@@ -9,7 +9,7 @@ import pytest
 from hpn.results.judge.verdict import Check, Outcome, Verdict, at_most
 from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.manifest import Manifest
-from hpn.scenarios.run.attempts import tried
+from hpn.scenarios.run.engines import tried
 from hpn.testbed.errors import InputError
 
 STARVED = Verdict(Outcome.INCONCLUSIVE, (), ("the host was starved",))

@@ -9,8 +9,7 @@ import pytest
 
 from hpn.results.run.drill import DRILL, AskedLimit, PlannedMoment
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.run.auxiliary_files import copy_beside
-from hpn.scenarios.run.counters import queue_pairs_of, workers_of
+from hpn.scenarios.run.auxiliary_files import copy_beside, queue_pairs_of, workers_of
 from hpn.scenarios.run.engines import RunBody, body_from
 from hpn.scenarios.run.origin import Origin, commit_of, installed_commit, machine
 from hpn.scenarios.run.phase import in_phase

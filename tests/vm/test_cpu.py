@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hpn.testbed.vm.cpu import own_cpu
 from hpn.testbed.vm.group import ProcessGroup
+from hpn.testbed.vm.uml import own_cpu
 
 
 @pytest.mark.kernel  # socket names are a network namespace's own: no guest of anybody else disturbs

@@ -11,19 +11,44 @@ import os
 import signal
 import socket
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from types import FrameType
+from typing import NoReturn
 
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel.packets.packet import close_all
 from hpn.testbed.kernel.process.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import control, inspect, manual_faults, status
 from hpn.testbed.lab.service.control import Emit, Json, JsonValue
 from hpn.testbed.lab.service.metrics.exporter import Exporter
-from hpn.testbed.lab.service.termination import obey
 from hpn.testbed.lab.timeline import Timeline
 from hpn.testbed.routing.trace import Flow
+
+PATIENCE_S = 1.0
+
+
+def obey(end: asyncio.Event) -> None:
+    """Make SIGTERM, SIGINT and SIGHUP set ``end`` of the running loop, and end the process ``PATIENCE_S`` later."""
+    loop = asyncio.get_running_loop()
+
+    def asked(_number: int, _frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(end.set)
+
+    signal.signal(signal.SIGALRM, _end_at_once)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, asked)
+
+
+def _end_at_once(_number: int, _frame: FrameType | None) -> NoReturn:
+    close_all()
+    with suppress(OSError):  # if it is not a file
+        os.ftruncate(2, 0)  # the log: the end was requested, so no output explains a failure
+    os._exit(0)
 
 
 class Supervisor:

@@ -6,22 +6,104 @@ output report when each listens, and changes of sessions.
 
 from __future__ import annotations
 
+import re
+import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import EventSink
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.architectures.architecture import Problem
 from hpn.testbed.fabric.model import Fabric, Node
+from hpn.testbed.fabric.spec import BgpSpec, FabricSpec
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.process import programs
 from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_BGP
 from hpn.testbed.routing.bgp import BgpDaemon, DaemonKind
 from hpn.testbed.routing.frr import config
-from hpn.testbed.routing.frr.limits import contradictions
-from hpn.testbed.routing.frr.log import has_started, session_change
-from hpn.testbed.routing.frr.vty import command_now
 from hpn.testbed.routing.neighbours import access_subnets, neighbours
+
+_END = b"\0\0\0"
+_LONGEST_ANSWER = 1 << 24
+
+
+class FrrError(MachineError):
+    """An FRR daemon refused a command, closed the connection, or did not answer."""
+
+
+def command_now(path: Path, commands: Sequence[str], timeout_s: float = 2.0) -> str:
+    """Run commands in sequence on one connection, starting in the privileged node; return the last one's output.
+
+    The caller blocks until all are answered. FrrError when one is refused, or without an answer in time.
+    """
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
+            connection.settimeout(timeout_s)
+            connection.connect(str(path))
+            said = ""
+            for command in ("enable", *commands):
+                connection.sendall(command.encode() + b"\0")
+                said = _answer(connection, command)
+            return said
+    except OSError as error:
+        raise FrrError(f"FRR at {path} did not carry out {commands!r}: {error.strerror or error}") from error
+
+
+def _answer(connection: socket.socket, command: str) -> str:
+    data = b""
+    while data[-4:-1] != _END:
+        more = connection.recv(1 << 16)
+        if not more or len(data) > _LONGEST_ANSWER:
+            raise FrrError(f"FRR closed the connection in the middle of its answer to {command!r}")
+        data += more
+    text = data[:-4].decode(errors="replace").strip()
+    if data[-1] != 0:
+        raise FrrError(f"FRR refused {command!r}: {text or f'status {data[-1]}'}")
+    return text
+
+
+_CHANGE = re.compile(
+    r"%ADJCHANGE: neighbor (?P<peer>[0-9.]+)\S* in vrf \S+ (?P<state>Up|Down)(?: (?P<reason>.*\S))?\s*$"
+)
+_STARTED = re.compile(r" starting: \S*vty@\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChange:
+    """The session with the address ``peer`` is established, or went down for FRR's ``reason``."""
+
+    peer: str
+    up: bool
+    reason: str
+
+
+def has_started(line: str) -> bool:
+    """Return True if this line reports that its daemon listens on its sockets."""
+    return _STARTED.search(line) is not None
+
+
+def session_change(line: str) -> SessionChange | None:
+    """Return the change of a BGP session that this line reports, if any."""
+    found = _CHANGE.search(line)
+    return None if found is None else SessionChange(found["peer"], found["state"] == "Up", found["reason"] or "")
+
+
+def contradictions(spec: FabricSpec) -> Iterator[Problem]:
+    """Yield the parts of a specification that it cannot honour, with a remedy."""
+    if spec.bgp.bfd is not None:
+        yield ("bgp", "bfd"), "bgp.bfd runs beside BIRD alone here; leave it out, or write daemon: bird"
+    usual = BgpSpec()
+    for key in ("connect_delay_s", "error_wait_min_s", "error_wait_max_s"):
+        if getattr(spec.bgp, key) != getattr(usual, key):
+            yield ("bgp", key), f"bgp.{key} means nothing to frr, whose waits are its own; leave it out"
+    core_ports = ARCHITECTURES[spec.architecture].core_ports if spec.core_ports == "auto" else spec.core_ports
+    if spec.pods > 1 and spec.cores and core_ports == "preset":
+        text = "FRR does not fill the tables of the Cores' preset ports; write core_ports: hash, or bgp: {daemon: bird}"
+        yield ("bgp", "daemon"), text
+
 
 FOLDER = Path("/run/hpn/frr")
 _GROUP = FOLDER / "group"

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from hpn.failover.faults import FAULTS
 from hpn.scenarios.campaign.drillfile import Note, drill_of, is_valid, text_of
-from hpn.scenarios.campaign.plan import LONG_NS, Choice, FaultSequence, Plan, choices, draw
-from hpn.scenarios.campaign.rates import weight
+from hpn.scenarios.campaign.plan import LONG_NS, Choice, FaultSequence, Plan, choices, draw, weight
 from hpn.scenarios.drill.load import drill_from, load_drill
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build

@@ -83,11 +83,17 @@ def _not_congestion(metrics: DrillMetrics, result: EdgeResult) -> Iterator[str]:
     rest = [flow for flow in rest if flow.flow not in blind and flow.flow not in marred]
     stranded = Counter(pathless[flow.flow] for flow in rest if flow.flow in pathless)
     for why, count in stranded.most_common():
-        yield f"{why or NO_PATH}: {flows(count)} lost packets to the end"
+        yield f"{why or NO_PATH}: {flows(count)} lost packets {_until(metrics, at)}"
     for why, count in _unanswered(every, last, pathless).most_common():
         yield f"{why or NO_PATH}: {queue_pairs(count)} died without acknowledgements"
     rest += [flow for flow in every if flow.flow in deaf - unanswered]
     yield from _with_a_path([flow for flow in rest if flow.flow not in pathless], late, result)
+
+
+def _until(metrics: DrillMetrics, at: int) -> str:
+    """Return the end of an edge's window: 'until the repair of cut'."""
+    later = metrics.edges[at + 1 : at + 2]
+    return f"until the {later[0].edge.words}" if later else "to the end of the run"
 
 
 def _with_a_path(lossy: list[FlowEdgeResult], late: dict[int, TooLate], result: EdgeResult) -> Iterator[str]:
@@ -172,16 +178,20 @@ def _last_step(result: EdgeResult, moved: Sequence[FlowEdgeResult]) -> str:
     known = steps(phases)
     if not known:
         return "no LAG, route or path control reacted"
-    ms, what = max(known)
     detect = phases.detect.ms
     loss_ms = _last_loss_ms(result, moved)
-    if loss_ms > ms + max(each.early_ms for each in (phases.detect, phases.switch, phases.converge)):
+    early_ms = max(each.early_ms for each in (phases.detect, phases.switch, phases.converge))
+    ended = [step for step in known if step[0] + early_ms >= loss_ms]  # actions first, detection last
+    if not ended:
+        ms, what = max(known)
         noticed = f"; {NOTICED} {in_ms(detect)} after it" if detect is not None else ""
         later = [end for end in _ends(result) if end[0] >= loss_ms]
         if not later:
             return f"{what} {in_ms(ms)} after it, yet they lost packets until {in_ms(loss_ms)}: no event tells why"
         ms, what = min(later)
         return f"{what} {in_ms(ms)} after it{noticed}"
+    acted = [step for step in ended if not step[1].startswith(NOTICED)] or ended
+    ms, what = min(acted, key=lambda step: step[0]) if loss_ms else max(ended)
     late = f", of which {in_ms(detect)} are detection time" if detect is not None and detect > ms / 2 else ""
     return f"{what} {in_ms(ms)} after it{late}"
 

@@ -26,6 +26,7 @@ from hpn.testbed.files.document import shorten
 
 FORMAT = 1
 _LARGEST_BYTES = 4_000_000
+_MEASURED_WITH = (Across.KERNEL, Across.VERSION)
 
 
 class _Strict(BaseModel):
@@ -69,7 +70,8 @@ class BaselineComparison:
 
     ``missing``: figures of the baseline that the runs lack. ``by_name``: what only names show to be the same.
     ``run_otherwise``: timers and policies of the fabric that differ, 'bgp.hold_s was 9, is 30'. ``tolerance``: the
-    share of its baseline by which a figure may be worse.
+    share of its baseline by which a figure may be worse. ``measured_with``: kernel and hpn, where they differ, 'kernel
+    was 6.12.90, is 6.12.117'.
     """
 
     differences: tuple[Difference, ...]
@@ -77,6 +79,7 @@ class BaselineComparison:
     by_name: tuple[Across, ...] = ()
     run_otherwise: str = ""
     tolerance: float = 0.0
+    measured_with: str = ""
 
     @property
     def worse(self) -> tuple[Difference, ...]:
@@ -151,7 +154,15 @@ def held_against(
     missing = tuple(key for key in before if key not in found)
     seen = tuple(each for each in held if each.finding in {Finding.MORE, Finding.LESS})
     changed = run_otherwise(baseline.told, group.told) if however_run else ""
-    return BaselineComparison(seen, missing, by_name, changed, tolerance)
+    return BaselineComparison(seen, missing, by_name, changed, tolerance, _measured_with(baseline, group))
+
+
+def _measured_with(baseline: Baseline, group: Group) -> str:
+    """Return kernel and hpn where they differ: both may change figures, neither is a reason to refuse."""
+    pairs = ((what, baseline.setting.get(what, ""), group.setting.get(what, "")) for what in _MEASURED_WITH)
+    names = {Across.VERSION: "hpn"}
+    changed = (f"{names.get(what, what)} was {was}, is {now}" for what, was, now in pairs if was and now and was != now)
+    return "; ".join(changed)
 
 
 def _figure(kept: StoredFigure) -> tuple[Key, Summary]:
@@ -175,7 +186,7 @@ def check_same(
     """
     by_name: list[Across] = []
     for what, value in baseline.setting.items():
-        if what in {Across.VERSION, Across.KERNEL} or what not in setting:
+        if what in _MEASURED_WITH or what not in setting:
             continue
         before, now, here = baseline.digests.get(what), digests.get(what), setting[what]
         is_known = before is not None and now is not None

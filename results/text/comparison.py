@@ -75,10 +75,12 @@ def held_lines(held: BaselineComparison) -> Iterator[Text]:
 
 
 def changed_line(held: BaselineComparison) -> str:
-    """Return the timers and policies that differ from the baseline; '' if none does."""
-    if not held.run_otherwise:
-        return ""
-    return printable(f"timers or policies of the fabric changed since the baseline: {held.run_otherwise}")
+    """Return the timers, policies, kernel and hpn that differ from the baseline; '' if none does."""
+    changed = (
+        ("timers or policies of the fabric", held.run_otherwise),
+        ("kernel or hpn", held.measured_with),
+    )
+    return printable("; ".join(f"{what} changed since the baseline: {how}" for what, how in changed if how))
 
 
 def worse_lines(held: BaselineComparison, found: Sequence[Difference]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.intervals import downtime_interval, loop_lag_ms
-from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Phase
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Phase
 from hpn.failover.analysis.phases import converged
 from hpn.failover.analysis.phrases import number, packets
 from hpn.failover.analysis.scattered import recovery
@@ -30,11 +30,13 @@ from hpn.results.text.random_faults import one_draw
 from hpn.results.text.tables import table
 from hpn.results.text.transfers import transfers_table
 from hpn.results.text.values import NONE, milliseconds, rate, rounded_up, span_text, value_text
+from hpn.testbed.lag.datapaths import DATAPATHS
 from hpn.testbed.vm.engines import ENGINES
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
 _MARK = "..."
 _CONVERGED = "converged"
+_LONG_SWITCH_MS = 1_000
 _WAY_OUT = "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml-virtual-time (CPU load cannot touch it)"
 
 
@@ -57,7 +59,7 @@ def summary(
         parts += [Text(), _outages(metrics), *_going_on(metrics)]
         parts += [] if delays is None else [Text(), delays]
     if metrics is not None and metrics.edges:
-        parts += [Text(), _phases(metrics), *_notes(metrics)]
+        parts += [Text(), _phases(metrics), *_notes(metrics), *_of_lag(manifest, metrics)]
         parts += _downtimes(metrics)
     if metrics is not None and metrics.transfers is not None:
         parts += [Text(), transfers_table(metrics, metrics.transfers)]
@@ -236,6 +238,15 @@ def _checks(checks: Iterable[Check]) -> Table:
     ]
     columns = ("", "expectation", ">measured", ">interval", ">limit", ">margin", "evidence")
     return table("expectations", columns, rows, keys=2)
+
+
+def _of_lag(manifest: Manifest, metrics: DrillMetrics) -> Iterable[Text]:
+    """Yield what the LAG's time at a repair consists of, where it took long: it decides the outage without a spare."""
+    kind = DATAPATHS.get(manifest.datapath)
+    repairs = [edge.phases for edge in metrics.edges if edge.edge.kind is EdgeKind.REPAIR]
+    took_ms = max((phases.switch.ms for phases in repairs if phases.switch.ms is not None), default=0.0)
+    if kind is not None and took_ms >= _LONG_SWITCH_MS:
+        yield Text(f"  switch at a repair, {milliseconds(took_ms)} ms: {kind.at_repair}")
 
 
 def _method(metrics: DrillMetrics) -> Iterable[str]:

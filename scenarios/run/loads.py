@@ -34,6 +34,8 @@ from hpn.traffic.fluid.links import Links
 Links32 = NDArray[np.int32]
 """Directed links of flows, one row per flow; -1: no link."""
 _WHILE_NS = 5_000_000
+_NO_PORT = "its NIC has no port left"
+_NOT_REJOINED = "its NIC has carrier, but LACP has no port of it in the LAG"
 _ENDS = "no route to it is left on its path"
 _ASKED = frozenset({"begin", "looked"})
 
@@ -164,11 +166,13 @@ class _Run:
             return ""
         src, dst = self._fabric.nic(flow.src_nic), self._fabric.nic(flow.dst_nic)
         dead = span.stage.down.union(*(_names(fault, self._fabric) for fault in span.stage.unmodelled))
+        if path.why == _NO_PORT:
+            lit = any(link.name not in dead for link in src.links)
+            return f"{NO_PATH} ({_NOT_REJOINED if lit else _NO_PORT})"
         forwarding = self._forwarding(dead)
-        ports = [
-            link.upper.node for link in src.links if link.name not in dead and forwarding.reaches(link.upper.node, dst)
-        ]
-        if not ports:
+        used = self._fabric.links[path.links[0] // 2].name if path.links else ""
+        others = [link for link in src.links if link.name not in dead and link.name != used]
+        if not any(forwarding.reaches(link.upper.node, dst) for link in others):
             return f"{NO_PATH} ({path.why})" if path.why else NO_PATH
         moves = self._fabric.spec.path_control.chosen.name != OFF and self._known
         what = "path control has not moved it" if moves else "path control is off"
@@ -201,7 +205,7 @@ class _Run:
         wanted = [at for at, row in enumerate(rows) if told[at] is None and row.sport is not None]
         going = [at for at in wanted if rows[at].port is not None]
         for at in wanted:
-            found[at] = _Path((), arrives=False, why="its NIC has no port left")
+            found[at] = _Path((), arrives=False, why=_NO_PORT)
         ends = [(self._flows[at].src_nic, self._flows[at].dst_nic)[:: 1 if data else -1] for at in going]
         routed = self._forwarding(span.stage.down).walk(
             [self._fabric.nic(src) for src, _ in ends],

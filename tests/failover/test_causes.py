@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from hpn.failover.analysis.causes import causes
 from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.analysis.offered import Offered, StablePeriod, UndeliveredFlow
 from hpn.failover.analysis.settings import QUICK
 from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import HIT, MS, Dead, S, edge, flow, record
@@ -22,6 +25,8 @@ def event(at_ms: float, kind: EventKind, node: str, subject: str, what: str) -> 
 
 NEAR = event(241.5, EventKind.BFD, "p0.s0.t0.0", HIT.upper, "down")
 ROUTE = event(241.6, EventKind.ROUTE, "p0.a0.0", "10.0.0.1/32", "host-route-removed")
+MOVED = event(292.4, EventKind.PATH, "p0.s0.h0", "0", "moved")
+LAG = Event(FAULT + 2860 * MS, EventKind.LAG, "p0.s0.h0", "bond0", "active", {"ports": "r0p1"})
 FAR = event(292.6, EventKind.BGP, "p0.a0.0", "s0r0t0", "down")
 
 
@@ -50,3 +55,17 @@ def test_what_ended_the_loss_is_never_told_to_have_come_before_its_end(
     lost_ms: float, events: Sequence[Event], said: str
 ) -> None:
     assert told(lost_ms, events) == LOST + said
+
+
+def test_loss_ends_with_the_first_step_after_it_not_with_the_last_of_all() -> None:
+    assert "path control moved the last queue pair 293 ms after it" in told(292, (MOVED, LAG))
+
+
+def test_loss_without_a_path_ends_with_the_repair_if_there_is_one() -> None:
+    one, repair = flow(), FAULT + 2 * S
+    whole = record(one, END - S, (Dead(FAULT, repair),))
+    edges = [edge(FAULT, repair), edge(repair, END, kind=EdgeKind.REPAIR)]
+    stranded = StablePeriod(FAULT, repair, edges[0].label, (), 1, pathless=(UndeliveredFlow(one.id, ""),))
+    metrics = analyse([one], *whole.tables, (), edges, (S, 3 * S), QUICK)
+    (cause,) = causes(replace(metrics, offered=Offered((stranded,), (), 1)))
+    assert cause.endswith("1 flow lost packets until the repair of link")

@@ -86,13 +86,15 @@ def test_one_whose_acknowledgements_alone_were_lost_is_told_too() -> None:
 
 def test_one_that_died_after_the_detection_is_told_by_its_path() -> None:
     stranded = {"pathless": (UndeliveredFlow(0, NO_CONTROL),)}
-    assert causes(died([lacp(300)], stranded)) == (f"failure of cut: {NO_CONTROL}: 1 flow lost packets to the end",)
+    assert causes(died([lacp(300)], stranded)) == (
+        f"failure of cut: {NO_CONTROL}: 1 flow lost packets to the end of the run",
+    )
 
 
 def test_no_detection_helps_where_no_path_is_left() -> None:
     alone = {"pathless": (UndeliveredFlow(0, "no path left (no route)"),)}
     found = causes(died([lacp(2180)], alone))
-    assert found == ("failure of cut: no path left (no route): 1 flow lost packets to the end",)
+    assert found == ("failure of cut: no path left (no route): 1 flow lost packets to the end of the run",)
 
 
 def test_one_that_died_before_failover_was_over_is_told_what_came_too_late() -> None:

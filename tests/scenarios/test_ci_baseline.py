@@ -189,6 +189,23 @@ def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.C
         assert "worse: worst outage" in text[text.rindex(changed) :], "what was changed comes before what it did"
 
 
+def test_another_kernel_or_hpn_is_named_though_no_figure_differs(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ci("--save", "baseline")
+    kept = Path("baseline/cut.host.json")
+    setting = json.loads(kept.read_text())["setting"]
+    other = kept.read_text().replace(f'"kernel":"{setting["kernel"]}"', '"kernel":"5.4.0"')
+    kept.write_text(other.replace(f'"kernel": "{setting["kernel"]}"', '"kernel": "5.4.0"'))
+    assert ci("--baseline", "baseline") == 0
+    said = f"kernel or hpn changed since the baseline: kernel was 5.4.0, is {setting['kernel']}"
+    for text in (
+        capsys.readouterr().out,
+        *(Path(f"ci-out/{name}").read_text() for name in ("summary.md", "report.html")),
+    ):
+        assert said in text
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -83,7 +83,7 @@ TEMPLATES: Registry[Template] = Registry(
         Template(
             "job",
             "a job that sums 4 MB by AllReduce again and again: what its iterations feel",
-            "job:\n  collective: {kind: all-reduce, algorithm: ring, size: 4 MB, slices: 8}",
+            "job:\n  queue_pairs: 2  # of a connection, one through each plane\n  collective: {kind: all-reduce, algorithm: ring, size: 4 MB, slices: 8}",
             "2 s",
             "5 s",
             (*_OF_RANKS, "wrong_results: {at_most: 0}", "state_restored: yes"),
@@ -91,7 +91,7 @@ TEMPLATES: Registry[Template] = Registry(
         Template(
             "training",
             "a job of training iterations, compute and gradients: what its iterations feel",
-            "job:\n  training: {compute: 120 ms, data: GPUS, data_size: 2 MB}",
+            "job:\n  queue_pairs: 2  # of a connection, one through each plane\n  training: {compute: 120 ms, data: GPUS, data_size: 2 MB}",
             "2 s",
             "5 s",
             (*_OF_RANKS, "wrong_results: {at_most: 0}", "state_restored: yes"),

@@ -30,6 +30,7 @@ from hpn.testbed.files.one_line import one_line
 _LASTS = "2 s"
 _AT_ONCE = ("worst_outage", "queue_pair_deaths")
 """Limits for faults with carrier loss: others are detected by timers of protocols, and queue pairs may fail first."""
+_BOTH_PLANES = "  queue_pairs: 2  # of a connection, one through each plane\n"
 _KEYS_FIRST = ("id", "fault", "target", "at", "for")
 
 
@@ -83,7 +84,7 @@ TEMPLATES: Registry[Template] = Registry(
         Template(
             "job",
             "a job that sums 4 MB by AllReduce again and again: what its iterations feel",
-            "job:\n  queue_pairs: 2  # of a connection, one through each plane\n  collective: {kind: all-reduce, algorithm: ring, size: 4 MB, slices: 8}",
+            f"job:\n{_BOTH_PLANES}  collective: {{kind: all-reduce, algorithm: ring, size: 4 MB, slices: 8}}",
             "2 s",
             "5 s",
             (*_OF_RANKS, "wrong_results: {at_most: 0}", "state_restored: yes"),
@@ -91,7 +92,7 @@ TEMPLATES: Registry[Template] = Registry(
         Template(
             "training",
             "a job of training iterations, compute and gradients: what its iterations feel",
-            "job:\n  queue_pairs: 2  # of a connection, one through each plane\n  training: {compute: 120 ms, data: GPUS, data_size: 2 MB}",
+            f"job:\n{_BOTH_PLANES}  training: {{compute: 120 ms, data: GPUS, data_size: 2 MB}}",
             "2 s",
             "5 s",
             (*_OF_RANKS, "wrong_results: {at_most: 0}", "state_restored: yes"),

@@ -16,13 +16,15 @@ from hpn.failover.faults import Fault, PlannedFault, parameters
 from hpn.results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
 from hpn.results.run.identity import digest_of
 from hpn.scenarios.drill.describe import fault_in_words, put_elsewhere, traffic_in_words
-from hpn.scenarios.drill.job import told
+from hpn.scenarios.drill.job import Checkpointing, told
 from hpn.scenarios.drill.model import Drill, Workload
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.run.client_site import told_of
 from hpn.testbed.fabric.model import Fabric
 
 _WORKLOAD = TypeAdapter(Workload)
+_STORED_AS: Mapping[type, str] = {Checkpointing: "Saving"}
+"""Types whose name in run folders is a former one: a digest of their settings does not change with our names."""
 _MOST_ITEMS = 100
 
 
@@ -74,7 +76,7 @@ def _given(value: object) -> JsonValue:
         case list() | tuple():
             items = [_given(each) for each in value]
             return items if len(items) <= _MOST_ITEMS else f"{len(items)} of digest {digest_of(items)}"
-    return {type(value).__name__: _set(value)}
+    return {_STORED_AS.get(type(value), type(value).__name__): _set(value)}
 
 
 def _set(value: object) -> dict[str, JsonValue]:

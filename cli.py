@@ -10,11 +10,18 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from hpn.commands import COMMANDS, edge
 from hpn.commands.group import LazyGroup
 from hpn.testbed import plugins, versions
 from hpn.testbed.kernel import neighbour_table
+
+
+def _use(context: click.Context, folders: tuple[Path, ...]) -> None:
+    plugins.use(folders)
+    if context.get_parameter_source("plugin") is ParameterSource.COMMANDLINE:
+        context.meta[plugins.GIVEN] = folders
 
 
 @click.group(cls=LazyGroup, commands_of=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,7 +32,7 @@ from hpn.testbed.kernel import neighbour_table
     is_eager=True,
     expose_value=False,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    callback=lambda _context, _option, folders: plugins.use(folders),
+    callback=lambda context, _option, folders: _use(context, folders),
     help=f"A folder with Python files that add faults, metrics, ... (docs/extending.md); also {plugins.VARIABLE}.",
 )
 def command_line() -> None:

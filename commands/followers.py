@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from hpn.results.text.printable import printable
+from hpn.testbed import plugins
 
 Value = str | Path | int | Sequence[str | Path] | None
 
@@ -76,9 +77,16 @@ def tell_next(command: str, *, quiet: bool = False, **words: Value) -> None:
     found = () if quiet else tuple(following(command, words))
     if found:
         try:
-            click.echo(f"next: {'   or: '.join(found)}", err=True)
+            click.echo(f"next: {'   or: '.join(map(_with_plugins, found))}", err=True)
         except OSError:  # an unwritable stderr does not change the command's result
             _forget_stderr()
+
+
+def _with_plugins(line: str) -> str:
+    """Return a line with the plug-ins of this command line: without them it would be refused."""
+    context = click.get_current_context(silent=True)
+    folders: Sequence[Path] = () if context is None else context.meta.get(plugins.GIVEN, ())
+    return line.replace("hpn ", "".join(("hpn ", *(f"--plugin {shlex.quote(str(each))} " for each in folders))), 1)
 
 
 def _forget_stderr() -> None:

@@ -17,6 +17,8 @@ from hpn.testbed import oldnames
 from hpn.testbed.errors import InputError
 
 VARIABLE = "HPN_PLUGINS"
+GIVEN = "hpn.plugins"
+"""Key of click's context for the folders of ``--plugin``, which following commands need too."""
 _PREFIX = "hpn_plugin_"
 
 

@@ -21,7 +21,7 @@ _HINT = "write KEY=VALUE, such as hosts=4 or lacp.rate=slow"
 
 
 def written(preset: str, settings: Sequence[str]) -> str:
-    """Return the text of a topology file that loads and can be built. Keys that equal the preset's are left out.
+    """Return the text of a topology file that loads and can be built; it has every key that was set.
 
     ``settings`` are 'KEY=VALUE', with dots between a key and its parents. InputError with every mistake that the
     loader finds, or when a switch has too few ports.
@@ -30,7 +30,6 @@ def written(preset: str, settings: Sequence[str]) -> str:
     for setting in settings:
         _lay(data, setting)
     _check(_document(preset, data))
-    data = _differing(preset, data)
     text = "\n".join((*_head(preset), *_lines(data, TopologyFile), ""))
     _check(parse(text, "--set"))
     return text
@@ -67,35 +66,6 @@ def _value(path: str, text: str) -> Plain:
 def _document(preset: str, data: Mapping[str, Plain]) -> Document:
     top: dict[str, Plain] = {"preset": preset, **data}
     return parse(f"{{{', '.join(f'{one_line(key)}: {one_line(value)}' for key, value in top.items())}}}", "--set")
-
-
-def _differing(preset: str, data: dict[str, Plain]) -> dict[str, Plain]:
-    """Remove every key whose removal leaves the fabric unchanged."""
-    wanted = topology_in(_document(preset, data), "custom")
-    for path in _paths(data):
-        fewer = _without(data, path)
-        try:
-            if topology_in(_document(preset, fewer), "custom") == wanted:
-                data = fewer
-        except InputError:  # another key requires it
-            continue
-    return data
-
-
-def _paths(data: Mapping[str, Plain]) -> Iterator[tuple[str, ...]]:
-    for key, value in data.items():
-        if isinstance(value, dict) and value:
-            yield from ((key, *below) for below in _paths(value))
-        else:
-            yield (key,)
-
-
-def _without(data: Mapping[str, Plain], path: Sequence[str]) -> dict[str, Plain]:
-    """Return the keys without one, and without sections that contained nothing else."""
-    first, *below = path
-    value = data[first]
-    inside = _without(value, below) if below and isinstance(value, dict) else {}
-    return {key: inside if key == first else each for key, each in data.items() if key != first or inside}
 
 
 def _check(document: Document) -> None:

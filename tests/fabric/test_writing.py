@@ -36,12 +36,15 @@ def test_the_file_has_the_preset_the_keys_and_what_they_mean(tmp_path: Path) -> 
     assert (spec.hosts, spec.lacp.rate, spec.lacp.port_id_offset, spec.name) == (4, "slow", 400, "tiny")
 
 
-def test_a_key_that_is_as_in_the_preset_is_left_out(tmp_path: Path) -> None:
+def test_every_key_that_was_set_is_in_the_file_also_one_that_is_as_in_the_preset(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     same = ("--set", "rails=2", "--set", "lacp.rate=fast")
     assert _new(*same, "--set", "hosts=4", "--set", "bgp.bfd.interval_ms=100", "--out", str(file)).exit_code == 0
     keys = [line.partition("#")[0].strip() for line in file.read_text().splitlines()[1:]]
-    assert keys == ["preset: tiny", "hosts: 4", "bgp:", "bfd:", "interval_ms: 100"], "without it there is no BFD"
+    assert keys == [
+        *("preset: tiny", "rails: 2", "lacp:", "rate: fast", "hosts: 4"),
+        *("bgp:", "bfd:", "interval_ms: 100"),
+    ]
 
 
 def test_every_preset_makes_a_file(tmp_path: Path) -> None:

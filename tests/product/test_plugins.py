@@ -51,7 +51,9 @@ def test_a_drill_of_plug_ins_is_read_with_them_and_refused_without() -> None:
 
 def test_a_lag_datapath_of_a_plug_in_is_a_word_of_topologies_and_says_what_it_cannot_honour(tmp_path: Path) -> None:
     drill = OWN / "sticky.yaml"
-    assert hpn("--plugin", str(OWN), "drill", "validate", str(drill)).returncode == 0
+    good = hpn("--plugin", str(OWN), "drill", "validate", str(drill))
+    assert good.returncode == 0
+    assert f"next: hpn --plugin {OWN} drill run {drill}" in good.stderr, "without them it would be refused"
     without = hpn("drill", "validate", str(drill))
     assert without.returncode == 2
     assert f"{drill}:3: topology.lag is 'sticky'; write one of auto, kernel, nft" in without.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ from hpn.results.comparison.differences import Difference, Finding, differences
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
 from hpn.results.comparison.run_arguments import labelled, opened
+from hpn.results.judge.repeats.source_ports import shared_source_ports
+from hpn.results.run.folder import RunFolder
 from hpn.results.text.answer import answer
 from hpn.results.text.comparison import comparison_parts, held_lines
 from hpn.results.text.evidence import evidence_parts
@@ -121,7 +123,14 @@ def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_
         parts = evidence_parts(evidence, why_no_evidence) if len(groups) > 1 else []
         told_apart = {(key, each.group) for each in evidence if each.significant for key in each.keys}
         said = [Text(f"Do they differ? {printable(answer(groups, found, evidence))}")] if len(groups) > 1 else []
-        show(*said, *comparison_parts(groups, found, told_apart), *parts)
+        show(*said, *comparison_parts(groups, found, told_apart), *_shared(groups), *parts)
+
+
+def _shared(groups: Sequence[Group]) -> Iterator[Text]:
+    """Yield a line for each group whose runs have the same source ports."""
+    for group in groups:
+        if note := shared_source_ports(RunFolder(Path(run.folder)) for run in group.runs):
+            yield Text(printable(f"{group.label}: {note}"))
 
 
 def _opened(words: Sequence[Path]) -> tuple[list[Compared], list[HpnError]]:

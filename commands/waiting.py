@@ -50,7 +50,7 @@ def waiting(wanted: Mapping[str, RequestedRun], width: int, *, elsewhere: bool =
 
     ``elsewhere``: other machines make them, so that only their pace gives an estimate.
     """
-    asked = estimate.asked_of({name: (each.order.drill, each.spec) for name, each in wanted.items()})
+    asked = estimate.asked_of({name: (each.order, each.spec) for name, each in wanted.items()})
     costs = wall_cost.load()
     if not elsewhere:
         say(estimate.told(list(asked.values()), costs, width))

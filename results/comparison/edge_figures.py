@@ -34,7 +34,7 @@ FIGURES: Mapping[str, Callable[[EdgeResult, Settings], float | None]] = {
     _FULL: lambda result, _: result.full_convergence_ms,
 }
 """Name to figure in ms; None if a run has none."""
-_OUTAGES: Mapping[str, Callable[[DrillMetrics, EdgeResult], float]] = {_WORST: worst_ms, _MEDIAN: median_ms}
+OUTAGES: Mapping[str, Callable[[DrillMetrics, EdgeResult], float]] = {_WORST: worst_ms, _MEDIAN: median_ms}
 """Lower bounds of the outages if they did not end for all flows."""
 _ENDED = frozenset({_WORST, _MEDIAN, _FULL})
 """Figures that are then lower bounds."""
@@ -49,11 +49,11 @@ def figures_of(run: DrillMetrics) -> Iterator[tuple[str, str, float, Interval, b
     for result in run.edges:
         for figure, read in FIGURES.items():
             ms = read(result, run.settings)
-            if not _told(ms) or (figure in _OUTAGES and not run.flows):
+            if not _told(ms) or (figure in OUTAGES and not run.flows):
                 continue
             interval, never = _interval(figure, ms, run, result), figure in _ENDED and result.never_over
             if never:
-                low_ms = max(interval.low, _OUTAGES[figure](run, result) if figure in _OUTAGES else 0.0)
+                low_ms = max(interval.low, OUTAGES[figure](run, result) if figure in OUTAGES else 0.0)
                 ms, interval = max(ms, low_ms), Interval(low_ms, math.inf)
             yield result.edge.label, figure, ms, interval, never
 

@@ -108,7 +108,10 @@ def _judged_view(name: str, runs: Sequence[OneRun], folder: Path, kept: Sequence
     lost = [run for run in runs if run.manifest is None]
     if len(found) == 1 and found[0].together is not None and not lost:
         together = found[0].together
-        broken, notes = story.broken(together.verdict), tuple(filter(None, (together.proof, *together.reasons[1:])))
+        broken, notes = (
+            story.broken(together.verdict),
+            tuple(filter(None, (together.proof, together.note, *together.reasons[1:]))),
+        )
         told = f"{story.answer(together.verdict)} {many(len(together.answers), 'repeat')}: {series[0].counts}."
         unstable = ("Unstable: some runs pass and some fail.",) if together.unstable else ()
         head = Head(together.name, together.outcome.value, "Did it?", told, broken, (*unstable, *notes))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from hpn.results.export.markdown import why
 from hpn.results.judge.repeats.judging import Repeated, judge_repeats
+from hpn.results.judge.repeats.source_ports import shared_source_ports
 from hpn.results.judge.repeats.view import estimates_sheet
 from hpn.results.judge.verdict import Check, Outcome
 from hpn.results.page.listing import Listing, Mark
@@ -106,7 +107,8 @@ def judged(series: Series) -> Repeated | None:
     ]
     if len(last) < 2:
         return None
-    return judge_repeats(series.title, [verdict for verdict, _ in last], [number for _, number in last])
+    found = judge_repeats(series.title, [verdict for verdict, _ in last], [number for _, number in last])
+    return replace(found, note=shared_source_ports(RunFolder(run.path) for run in series.last if run.verdict))
 
 
 def section_of(series: Series, together: Repeated | None, *, opened: bool) -> Section:
@@ -115,7 +117,8 @@ def section_of(series: Series, together: Repeated | None, *, opened: bool) -> Se
     tables = [] if together is None or not together.estimates else [_estimates(together)]
     said = [series.counts, "" if together is None else together.proof or why(together.verdict)]
     strips = charts(_figures(shown))
-    return Section(series.title, "; ".join(filter(None, said)), opened, strips, lines=_cost(series), tables=tables)
+    lines = (*_cost(series), *([together.note] if together is not None and together.note else []))
+    return Section(series.title, "; ".join(filter(None, said)), opened, strips, lines=lines, tables=tables)
 
 
 def _cost(series: Series) -> Sequence[str]:

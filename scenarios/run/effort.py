@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.planned import PlannedRun
@@ -38,6 +38,14 @@ class Effort:
     packets: int
     hops: int
     drill_s: float
+
+    def longer(self, by_ns: int) -> Effort:
+        """Return the effort of a run whose healthy phase is longer by ``by_ns``, with traffic at the same rate."""
+        if not by_ns or not self.drill_s:
+            return self
+        drill_s = self.drill_s + by_ns / 1e9
+        times = drill_s / self.drill_s
+        return replace(self, packets=round(self.packets * times), hops=round(self.hops * times), drill_s=drill_s)
 
 
 def effort_of(drill: Drill) -> Effort:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import wall_cost
 from hpn.scenarios.run.effort import Effort, effort_of
+from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.run.wall_cost import Cost, Expected
 from hpn.testbed.errors import HpnError
 from hpn.testbed.vm.engines import ENGINES, EngineSpec
@@ -29,12 +30,16 @@ class EstimateRequest:
     spec: EngineSpec
 
 
-def asked_of(runs: Mapping[str, tuple[Drill, EngineSpec]]) -> dict[str, EstimateRequest]:
+def asked_of(runs: Mapping[str, tuple[Order, EngineSpec]]) -> dict[str, EstimateRequest]:
     """Return the runs by name, without those that cannot be estimated; a drill that runs many times is counted once."""
-    drills = {id(drill): drill for drill, _ in runs.values()}
+    drills = {id(order.drill): order.drill for order, _ in runs.values()}
     efforts = {key: counted(drill) for key, drill in drills.items()}
-    found = ((name, efforts[id(drill)], spec) for name, (drill, spec) in runs.items())
-    return {name: EstimateRequest(effort, spec) for name, effort, spec in found if effort is not None}
+    found = ((name, efforts[id(order.drill)], order, spec) for name, (order, spec) in runs.items())
+    return {
+        name: EstimateRequest(effort.longer(order.delay_ns), spec)
+        for name, effort, order, spec in found
+        if effort is not None
+    }
 
 
 def virtual_time_line(drill: Drill) -> str:

@@ -94,7 +94,7 @@ class Remaining:
         if _BEGINS.get(text) == len(self._began):
             self._began.append(now)
             self._elapsed_at = now
-        elapsed_s = min(elapsed_s, self._effort.drill_s)  # faults of a later phase come a little later
+        elapsed_s = min(elapsed_s, self._effort.drill_s)  # a repair may end a little later
         if self._stage is RunStage.TRAFFIC and self._elapsed_s < elapsed_s:
             self._elapsed_s, self._elapsed_at = elapsed_s, now
 
@@ -157,6 +157,7 @@ def following(order: Order, spec: EngineSpec, on_line: Callable[[str], None]) ->
     if effort is None:
         yield Followed(None, on_line)
         return
+    effort = effort.longer(order.delay_ns)
     expected = wall_cost.expected(effort, spec, wall_cost.load())
     remaining = Remaining(order.title, effort, expected, on_line)
     yield Followed(remaining, on_line)

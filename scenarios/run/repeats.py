@@ -6,6 +6,7 @@ The rule is ``results.judge.repeats.judging``, which imports numpy and is loaded
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run.run_order import Batch
 from hpn.testbed.errors import InputError
-from hpn.testbed.files.replacing import replace
+from hpn.testbed.files.replacing import replace as replace_file
 
 if TYPE_CHECKING:
     from hpn.results.judge.repeats.judging import Repeated
@@ -29,10 +30,14 @@ def judge(batch: Batch, runs: Sequence[RunFolder]) -> tuple[Repeated, ...]:
     if batch.repeat == 1 or not runs:
         return ()
     from hpn.results.judge.repeats.judging import judge_repeats
+    from hpn.results.judge.repeats.source_ports import shared_source_ports
 
     found = tuple(
-        judge_repeats(
-            made[0].manifest().drill, [run.verdict() for run in made], [run.manifest().repeat for run in made]
+        replace(
+            judge_repeats(
+                made[0].manifest().drill, [run.verdict() for run in made], [run.manifest().repeat for run in made]
+            ),
+            note=shared_source_ports(made),
         )
         for made in batch.by_drill(runs)
     )
@@ -63,7 +68,7 @@ def write(out: Path, found: Sequence[Repeated]) -> None:
     if found:
         from hpn.results.judge.repeats.judging import repeats_json
 
-        replace(out / FILE, repeats_json(found))
+        replace_file(out / FILE, repeats_json(found))
 
 
 def summaries(found: Iterable[Repeated]) -> list[RenderableType]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run.origin import Origin
-from hpn.scenarios.run.phase import in_phase
+from hpn.scenarios.run.phase import in_phase, phase_of
 from hpn.testbed.vm.engines import HOST
 
 
@@ -39,6 +39,11 @@ class Order:
     def phased(self) -> Drill:
         """Drill with the phase of this run."""
         return in_phase(self.drill, self.phase)
+
+    @property
+    def delay_ns(self) -> int:
+        """Delay of the faults by the phase; the timeline is longer by as much."""
+        return phase_of(self.drill.topology, self.phase).shift_ns
 
     @property
     def title(self) -> str:

@@ -54,7 +54,8 @@ class RunsLeft:
         if now_s - self._begun_s + left_s > WORTH_TELLING_S:
             self._told_s = now_s
             done = self._runs - len(self._left)
-            self._tell(f"{done:,} of {self._runs:,} have ended, about {in_words(left_s)} left")
+            about = "at least" if self._is_overdue(now_s) else "about"
+            self._tell(f"{done:,} of {self._runs:,} have ended, {about} {in_words(left_s)} left")
 
     def _end(self, run: str, now_s: float) -> str:
         share, since_s = self._left.pop(run), self._under_way.pop(run, None)
@@ -63,12 +64,31 @@ class RunsLeft:
             self._ended_wall_s += now_s - since_s
         return run
 
+    def _elapsed_s(self, now_s: float) -> dict[str, float]:
+        return {run: now_s - since_s for run, since_s in self._under_way.items()}
+
+    def _overdue(self, now_s: float) -> dict[str, float]:
+        """Return the elapsed time of active runs that take longer than the pace of ended ones."""
+        if not self._ended_share:
+            return {}
+        pace = self._ended_wall_s / self._ended_share
+        return {run: s for run, s in self._elapsed_s(now_s).items() if s > self._left[run] * pace}
+
+    def _is_overdue(self, now_s: float) -> bool:
+        """Return True if only overdue runs are left, whose end is unknown."""
+        return self._left.keys() <= self._overdue(now_s).keys()
+
+    def _pace(self, now_s: float) -> float:
+        """Return wall time per share of ended runs; an overdue run counts as if it ended now."""
+        overdue = self._overdue(now_s)
+        wall_s = self._ended_wall_s + sum(overdue.values())
+        return wall_s / (self._ended_share + sum(self._left[run] for run in overdue))
+
     def _by_all_s(self, now_s: float, left: float) -> float:
         return (now_s - self._begun_s) * left / (self._work - left)
 
     def _by_run_s(self, now_s: float) -> float:
         """Return the remaining time at the pace of ended runs, with the largest concurrency so far."""
-        pace = self._ended_wall_s / self._ended_share
-        begun = {run: now_s - since_s for run, since_s in self._under_way.items()}
+        pace, begun = self._pace(now_s), self._elapsed_s(now_s)
         each_s = [max(0.0, share * pace - begun.get(run, 0.0)) for run, share in self._left.items()]
         return max([sum(each_s) / self._widest, *each_s])

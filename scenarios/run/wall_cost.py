@@ -1,8 +1,9 @@
 """Wall time of a run from its effort: a first guess, corrected by the ratio that this machine measured.
 
-The guess was measured on two shared cores. ``CACHE/run-cost.json`` has the newest runs that ended here, with each stage
-as a ratio to its guess. The median counts over runs of the same engine and traffic. The file is untrusted: a damaged
-one counts as empty, and the next run replaces it.
+The guess for virtual time is the CPU time of five library drills, as a run there keeps one core busy.
+``CACHE/run-costs.json`` has the newest runs that ended here, with each stage as a ratio to its guess. The median counts
+over runs of the same engine and traffic. The file is untrusted: a damaged one counts as empty, and the next run
+replaces it.
 
 Changes when a stage depends on something else.
 """
@@ -24,7 +25,7 @@ from hpn.testbed.files.replacing import replace
 from hpn.testbed.vm.engines import EngineSpec
 from hpn.testbed.vm.kernel_cache import cache_folder
 
-FILE = "run-cost.json"
+FILE = "run-costs.json"
 MOST_RUNS = 100
 """Number of runs stored, over all engines."""
 _NEWEST = 9
@@ -72,15 +73,15 @@ _COSTS = TypeAdapter(tuple[Cost, ...])
 
 
 def first_guess(effort: Effort, spec: EngineSpec) -> Stages:
-    """Return the stages as measured on two shared cores."""
+    """Return the stages as measured on a core of their own."""
     judge_s = 1.5 + 2e-6 * effort.packets
     if not spec.virtual_time:
         boot_s = spec.boot_target_s or 0.0
         return Stages(boot_s + 3.0 + 0.02 * effort.links, effort.drill_s, judge_s * (2 if spec.own_kernel else 1))
     of_clients = 0.9 if effort.traffic == CLIENT else 0.0
-    second_s = 0.45 + 0.008 * effort.nodes + of_clients
-    hop_s = 2.9e-6 * math.sqrt(effort.hosts)  # packets of many hosts come in smaller batches
-    return Stages(2.0 + 0.03 * effort.links, effort.drill_s * second_s + effort.hops * hop_s, judge_s)
+    second_s = 0.72 + 0.013 * effort.nodes + of_clients
+    hop_s = 4.6e-6 * math.sqrt(effort.hosts)  # packets of many hosts come in smaller batches
+    return Stages(3.2 + 0.048 * effort.links, effort.drill_s * second_s + effort.hops * hop_s, judge_s)
 
 
 def expected(effort: Effort, spec: EngineSpec, costs: Sequence[Cost]) -> Expected:

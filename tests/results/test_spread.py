@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from hpn.results.judge.repeats.spread import compare, nearest_rank, spread_table
+from hpn.results.text.values import milliseconds, rounded_up
 from tests.results.sample import metrics, other_run
 from tests.results.shown import as_text
 
@@ -61,6 +62,25 @@ def test_a_figure_without_end_from_a_damaged_file_is_missing() -> None:
     endless = replace(first, phases=replace(first.phases, detect=replace(first.phases.detect, ms=float("inf"))))
     by_figure = {(one.edge, one.figure): one for one in compare([base, replace(base, edges=(endless, *rest))])}
     assert by_figure["link failure 0", "detect"].missing == 1
+
+
+def test_an_outage_that_was_not_seen_is_below_its_bound() -> None:
+    """It was 0.00, while the expectation below said '< 1.41 ms'."""
+    runs = [metrics(0), metrics(0), metrics(0)]
+    found = next(one for one in compare(runs) if one.figure == "worst outage" and not one.max_ms)
+    high_ms = runs[0].edges[[each.edge.label for each in runs[0].edges].index(found.edge)].worst_outage_interval_ms.high
+    assert high_ms > 0
+    shown = as_text(spread_table([found]), 200)
+    assert shown.count(f"< {milliseconds(rounded_up(high_ms))} ") == 3
+    assert " 0.00 " not in shown.replace("0.00 to", "")
+
+
+def test_one_outage_that_was_seen_leaves_the_median_a_bound() -> None:
+    found = next(one for one in compare([metrics(0), metrics(0), metrics(20)]) if one.figure == "worst outage")
+    shown = as_text(spread_table([found]), 200)
+    assert (found.median_ms, found.max_ms) == (0, 20)
+    assert shown.count("< ") == 1
+    assert "20.0" in shown
 
 
 def test_a_run_that_never_came_back_leaves_bounds_over_the_runs() -> None:

@@ -22,6 +22,7 @@ from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run import engines, estimate, wall_cost
 from hpn.scenarios.run.effort import CLIENT, Effort, effort_of
 from hpn.scenarios.run.estimate import EstimateRequest
+from hpn.scenarios.run.run_order import Order
 from hpn.scenarios.run.wall_cost import Cost, Stages
 from hpn.testbed.files.document import parse
 from hpn.testbed.vm.engines import ENGINES, HOST
@@ -93,6 +94,34 @@ def test_a_client_counts_as_one_and_what_it_sends_is_unknown() -> None:
     assert (effort.traffic, effort.packets) == (CLIENT, 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "cpu_s"),
+    [
+        ("link-down", 24.5),
+        ("healthy-baseline", 17.8),
+        ("link-down-allreduce", 17.9),
+        ("link-down-fat-tree", 23.6),
+        ("paths-hash", 13.0),
+    ],
+)
+def test_the_first_guess_is_near_the_measured_cpu_time(name: str, cpu_s: float) -> None:
+    """User and system time of all processes of ``hpn drill run NAME --engine uml-virtual-time``, by GNU time."""
+    guess = wall_cost.first_guess(effort_of(catalogue.load(name)), VIRTUAL)
+    assert guess.total_s == pytest.approx(cpu_s, rel=0.25)
+
+
+@pytest.mark.parametrize("name", ["link-down", "link-down-allreduce"])
+def test_a_later_phase_is_more_effort(name: str) -> None:
+    """It shifts the faults, so the healthy phase is longer."""
+    one = catalogue.load(name)
+    runs = {str(phase): (Order(one, Path(), (), phase, phase=phase), VIRTUAL) for phase in (1, 2, 5)}
+    for phase, asked in estimate.asked_of(runs).items():
+        own = effort_of(runs[phase][0].phased)
+        assert asked.effort.drill_s == pytest.approx(own.drill_s)
+        assert asked.effort.packets == pytest.approx(own.packets, rel=1e-3)
+        assert asked.effort.hops == pytest.approx(own.hops, rel=1e-3)
+
+
 def test_nothing_is_told_of_what_is_over_within_a_minute() -> None:
     assert estimate.told([EstimateRequest(SMALL, VIRTUAL)], ()) == ""
     assert estimate.told([EstimateRequest(SMALL, HOST)], ()) == ""
@@ -101,15 +130,15 @@ def test_nothing_is_told_of_what_is_over_within_a_minute() -> None:
 
 def test_the_line_says_time_counts_and_where_the_figure_is_from() -> None:
     guess = estimate.told([EstimateRequest(LARGE, VIRTUAL)], ())
-    assert guess == "takes about 7 min (5,000,000 packets, 80 nodes; first guess, not measured here yet)"
+    assert guess == "takes about 10 min (5,000,000 packets, 80 nodes; first guess, not measured here yet)"
     measured = estimate.told([EstimateRequest(LARGE, VIRTUAL)], [Cost(VIRTUAL.name, "job", 1.0, 2.0, 1.0)])
-    assert measured == "takes about 13 min (5,000,000 packets, 80 nodes; measured on this machine)"
+    assert measured == "takes about 20 min (5,000,000 packets, 80 nodes; measured on this machine)"
 
 
 def test_many_short_runs_take_long_and_side_by_side_less() -> None:
     asked = [EstimateRequest(SMALL, VIRTUAL)] * 60
-    assert estimate.told(asked, (), 1, 2).startswith("60 runs take about 15 min (15,000,000 packets, 16 nodes;")
-    assert estimate.told(asked, (), 2, 2).startswith("60 runs take about 7 min ")
+    assert estimate.told(asked, (), 1, 2).startswith("60 runs take about 22 min (15,000,000 packets, 16 nodes;")
+    assert estimate.told(asked, (), 2, 2).startswith("60 runs take about 11 min ")
 
 
 def test_a_suite_has_runs_of_several_engines() -> None:
@@ -206,7 +235,7 @@ def said_nothing_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_tells_a_long_run_on_stderr_and_says_nothing_of_a_short_one(tmp_path: Path) -> None:
     asked = ["run", "--engine", "uml", "--virtual-time", "--json", "--out", str(tmp_path / "out")]
     long, short = (CliRunner().invoke(commands.drill, [*asked, name]) for name in ("segment-tor-crash", "link-down"))
-    assert long.stderr == "takes about 2 min (209,533 packets, 272 nodes; first guess, not measured here yet)\n"
+    assert long.stderr == "takes about 4 min (209,533 packets, 272 nodes; first guess, not measured here yet)\n"
     assert (short.stderr, "takes" in long.stdout) == ("", False)
 
 
@@ -216,7 +245,7 @@ def test_a_suite_is_told_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
     suite = suite_from(parse(text, "suite.yaml"), Path(), tuple(ENGINES))
     waiting(schedule.wanted_of(suite, Path("out")), 1)
     line = capsys.readouterr().err
-    assert line.startswith("2 runs take about 2 min (459,894 packets, up to 272 nodes; first guess")
+    assert line.startswith("2 runs take about 4 min (459,894 packets, up to 272 nodes; first guess")
     waiting(schedule.wanted_of(suite, Path("out")), 1, elsewhere=True)
     assert capsys.readouterr().err == "", "how fast other machines are is not known here"
 
@@ -230,7 +259,7 @@ def test_a_drill_that_runs_many_times_is_counted_once(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(estimate, "effort_of", count)
     one, other = catalogue.load("link-down"), catalogue.load("tor-crash")
-    runs = {str(at): (one if at % 2 else other, VIRTUAL) for at in range(20)}
+    runs = {str(at): (Order(one if at % 2 else other, Path(), ()), VIRTUAL) for at in range(20)}
     assert estimate.asked_of(runs) == dict.fromkeys(runs, EstimateRequest(SMALL, VIRTUAL))
     assert sorted(counted) == ["link-down", "tor-crash"]
 
@@ -238,5 +267,5 @@ def test_a_drill_that_runs_many_times_is_counted_once(monkeypatch: pytest.Monkey
 @pytest.mark.usefixtures("said_nothing_yet")
 def test_a_check_of_a_drill_file_says_what_it_costs_in_virtual_time() -> None:
     said = CliRunner().invoke(commands.drill, ["validate", "segment-tor-crash", "link-down"]).output
-    assert "segment-tor-crash: note: in virtual time it takes about 2 min (209,533 packets" in said
+    assert "segment-tor-crash: note: in virtual time it takes about 4 min (209,533 packets" in said
     assert "link-down: note" not in said

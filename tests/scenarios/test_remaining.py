@@ -196,6 +196,19 @@ def test_a_run_in_a_guest_tells_what_is_left_and_teaches_the_next_estimate(tmp_p
     assert (stages.up_s, stages.traffic_s, stages.judge_s) == pytest.approx((20.0, 130.0, 5.0))
 
 
+def test_the_timeline_of_a_later_phase_is_longer(tmp_path: Path, clock: list[float]) -> None:
+    """Of 10.6 s 'at 8.3 of 8.5 s' was said."""
+    lines: list[str] = []
+    wanted = replace(order(tmp_path), repeat=2, phase=2)
+    end_s = wanted.phased.timeline.end_ns / 1e9
+    assert end_s > wanted.drill.timeline.end_ns / 1e9 + 0.2
+    with remaining.following(wanted, virtual(Guest(clock)), lines.append) as followed:
+        followed.line(f"{wanted.title}: healthy")
+        clock[0] += 100.0
+        followed.line(f"{wanted.title}:   1.0 of {end_s:.1f} s  goodput plane 0 1 Mbit/s")
+    assert f"{wanted.title}: at 1.0 of {end_s:.1f} s, " in lines[-1]
+
+
 def test_a_run_that_failed_teaches_nothing(tmp_path: Path, clock: list[float]) -> None:
     with suppress(MachineError):
         run_on(virtual(Guest(clock, code=3)), order(tmp_path), unwatched, lambda _line: None)

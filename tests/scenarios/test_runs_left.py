@@ -56,7 +56,19 @@ def test_what_is_under_way_side_by_side_counts() -> None:
     runs.left.begun("c")
     assert runs.told == ["1 of 3 have ended, about 60 s left"], "b is about to end, c has yet to take its 60 s"
     runs.after(55, "c")
-    assert runs.told[1:] == ["2 of 3 have ended, about 1 s left"], "b is late, by half a minute"
+    assert runs.told[1:] == ["2 of 3 have ended, at least 1 s left"], "b is late, by half a minute"
+
+
+def test_an_overdue_run_slows_the_pace() -> None:
+    """The others were taken to be as fast as the one that had ended."""
+    runs = Runs(dict.fromkeys("abcd", 1.0))
+    runs.left.begun("a")
+    runs.after(40, "a")
+    runs.left.begun("b")
+    runs.at += 80
+    runs.left.begun("c")
+    runs.after(40, "c")
+    assert runs.told[-1] == "2 of 4 have ended, about 70 s left", "b is 80 s late, so that three took 200 s"
 
 
 def test_it_is_told_at_most_every_30_s() -> None:
@@ -109,7 +121,7 @@ def test_what_guests_were_measured_to_take_counts_for_campaigns(monkeypatch: pyt
         found.append(expected.line_of(replace(PLAN, engine=VIRTUAL.name), tuple(range(40)), 1))
     assert found == [
         f"40 sequences take about {told} (measured on this machine; shrinking comes on top)"
-        for told in ("90 s", "43 min")
+        for told in ("2 min", "69 min")
     ]
 
 

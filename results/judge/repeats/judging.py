@@ -79,6 +79,7 @@ class Repeated:
     reasons: tuple[str, ...]
     estimates: tuple[Estimate, ...]
     rate_below: float = 1.0
+    note: str = ""  # what the runs share and a reader could take for a draw
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ Changes when the spread of repeats is shown in another way. A published figure n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, pstdev
 
@@ -15,9 +15,10 @@ from rich.table import Table
 
 from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.results.comparison.edge_figures import FIGURES, figures_of
+from hpn.results.comparison.edge_figures import FIGURES, OUTAGES, figures_of
 from hpn.results.text.bounds import at_least
 from hpn.results.text.tables import table
+from hpn.results.text.terminal import outage_text
 from hpn.results.text.values import milliseconds
 
 PUBLISHABLE_REPEATS = 10
@@ -31,6 +32,7 @@ class Spread:
     side by the largest distance of any run's figure from the end of its interval. ``agree``: the intervals of all runs
     overlap. ``rsd_pct``: the relative standard deviation (RFC 8239 asks for less than 10 %). It is None if the mean is
     0 or a run has only a lower bound. Values from ``open_from_ms`` on are lower bounds; None: all runs recovered.
+    ``bounds_ms``: the values of an outage, where one that was not seen counts as its upper bound; empty for others.
     """
 
     edge: str
@@ -45,6 +47,7 @@ class Spread:
     rsd_pct: float | None
     agree: bool
     open_from_ms: float | None = None
+    bounds_ms: tuple[float, ...] = ()
 
     @property
     def interval_ms(self) -> Interval:
@@ -74,14 +77,19 @@ def _spread(edge: str, figure: str, found: Sequence[tuple[float, Interval]], mis
         values_ms=tuple(values),
         missing=missing,
         median_ms=middle,
-        p95_ms=nearest_rank(values, 95),
+        p95_ms=_p95(values),
         max_ms=max(values),
         low_ms=max(middle - max(ms - interval.low for ms, interval in found), 0.0),
         high_ms=middle + max(interval.high - ms for ms, interval in found),
         rsd_pct=100 * pstdev(values) / average if average and not bounds else None,
         agree=max(one.low for one in intervals) <= min(one.high for one in intervals),
         open_from_ms=min(bounds, default=None),
+        bounds_ms=tuple(interval.high if ms == 0 else ms for ms, interval in found) if figure in OUTAGES else (),
     )
+
+
+def _p95(values: Sequence[float]) -> float:
+    return nearest_rank(values, 95)
 
 
 def nearest_rank(values: Sequence[float], percent: float) -> float:
@@ -89,8 +97,12 @@ def nearest_rank(values: Sequence[float], percent: float) -> float:
     return sorted(values)[max(math.ceil(len(values) * percent / 100), 1) - 1]
 
 
-def _shown(value_ms: float, of: Spread) -> str:
-    return at_least(milliseconds(value_ms), open_ended=of.open_from_ms is not None and value_ms >= of.open_from_ms)
+def _shown(value_ms: float, of: Spread, over: Callable[[Sequence[float]], float]) -> str:
+    """Return a statistic of the values as text; of an outage that was not seen its bound."""
+    open_ended = of.open_from_ms is not None and value_ms >= of.open_from_ms
+    if value_ms == 0 and of.bounds_ms and not open_ended:
+        return outage_text(0.0, Interval(0.0, over(of.bounds_ms)))
+    return at_least(milliseconds(value_ms), open_ended=open_ended)
 
 
 def spread_table(spreads: Sequence[Spread]) -> Table:
@@ -101,7 +113,9 @@ def spread_table(spreads: Sequence[Spread]) -> Table:
             spread.edge,
             spread.figure,
             str(len(spread.values_ms)) + (f" (-{spread.missing})" if spread.missing else ""),
-            *(_shown(value, spread) for value in (spread.median_ms, spread.p95_ms, spread.max_ms)),
+            _shown(spread.median_ms, spread, median),
+            _shown(spread.p95_ms, spread, _p95),
+            _shown(spread.max_ms, spread, max),
             spread.interval_ms.text if spread.open_from_ms is None else at_least(f"{spread.low_ms:.2f}"),
             "-" if spread.rsd_pct is None else f"{spread.rsd_pct:.1f}",
             "yes" if spread.agree else "no: the runs differ by more than their intervals",

@@ -22,6 +22,7 @@ def repeats_summary(found: Repeated) -> Group:
     parts += [Text(f"  because {reason}") for reason in found.reasons]
     parts += [Text(f"  because {each.text}: {each.too_few}") for each in found.estimates if each.too_few]
     parts += [Text(f"  {found.proof} (one-sided exact binomial)")] if found.proof else []
+    parts += [Text(f"  {found.note}")] if found.note else []
     return Group(*parts, *([table(*estimates_sheet(found), keys=2)] if found.estimates else []))
 
 

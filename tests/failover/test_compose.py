@@ -71,6 +71,9 @@ DRAIN = {"grace_ns": S}
         (given("tor-dataplane-death", TOR), given("tor-crash", TOR, 3, 5), ONE_TOR),
         (given("tor-dataplane-death", TOR), given("tor-control-hang", TOR, 3, 5), ""),
         (given("tor-control-hang", TOR), given("agg-crash", AGG, 3, 5), ""),
+        (given("agg-dataplane-death", AGG), given("agg-crash", AGG, 3, 5), f"both decide what {AGG} does"),
+        (given("agg-dataplane-death", AGG), given("tor-control-hang", TOR, 3, 5), ""),
+        (given("bgp-reset", UPLINK, 3), given("agg-dataplane-death", AGG), ""),
         # a drained ToR that dies
         (given("tor-drain", TOR, 2, 5, **DRAIN), given("tor-crash", TOR, 2.5, 4), ""),
         (given("tor-drain", TOR, 2, 5, **DRAIN), given("tor-crash", TOR, 2.5, 7), ""),

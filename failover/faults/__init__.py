@@ -28,6 +28,7 @@ from hpn.failover.faults.impair import ArpLoss, BitCorruption, LacpLoss, LinkDel
 from hpn.failover.faults.link import AdminDown, End, LinkDown, LinkFlap
 from hpn.failover.faults.node import (
     AggCrash,
+    AggDataplaneDeath,
     CoreCrash,
     HostDown,
     NicDown,
@@ -47,6 +48,7 @@ __all__ = [
     "MS",
     "AdminDown",
     "AggCrash",
+    "AggDataplaneDeath",
     "ArpLoss",
     "BgpReset",
     "BitCorruption",
@@ -109,6 +111,7 @@ _ALL: tuple[type[Fault], ...] = (
     TorDataplaneDeath,
     StackUpgrade,
     AggCrash,
+    AggDataplaneDeath,
     CoreCrash,
     PlaneDown,
     BgpReset,

@@ -65,8 +65,8 @@ class FaultActions(Protocol):
     def leave(self, tor: str) -> Action:
         """Have a ToR signal its LACP partners that it is out of Synchronization."""
 
-    def stop_forwarding(self, tor: str) -> Action:
-        """Have a ToR forward nothing."""
+    def stop_forwarding(self, switch: str) -> Action:
+        """Have a switch forward nothing."""
 
     def reload(self, tor: str, version: str, for_ns: int) -> Action:
         """Boot a ToR with another software version, which takes ``for_ns``."""

@@ -50,9 +50,14 @@ class _Silent(LinkFault):
     PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
 
 
+def _wholly(lost: frozenset[Stream], share: float) -> frozenset[Stream]:
+    """Return the streams of which nothing is left when this share of them is lost."""
+    return lost if share == 1.0 else NOTHING
+
+
 @dataclass(frozen=True, slots=True)
 class OneWayLoss(_Silent):
-    """The light goes out in one direction and neither end loses carrier: everything sent that way is lost.
+    """Everything sent in one direction is lost, or a share of it, and neither end loses carrier.
 
     In hardware the deaf end's PHY reports a local fault, which its MAC answers with remote fault (link fault
     signalling, 802.3 clauses 46.3.4 and 81.3.4): where that works the carrier goes at both ends within microseconds
@@ -64,23 +69,27 @@ class OneWayLoss(_Silent):
     when the deaf end is defaulted and no longer in sync. Direction up, host to ToR: what the NIC sends through the port
     is lost for 5 to 6 s, acknowledgements included, what it receives moves after 2 to 3 s, without loss until then.
     Direction down: the other way round. Above the ToRs BGP's hold timer is what ends it, at both ends at once.
+
+    At a small ``share``, a dirty fibre of the pair: three LACPDUs in a row hardly ever get lost and nobody notices.
     """
 
     KIND: ClassVar[str] = "one-way-loss"
 
     direction: Direction = choice("direction", Direction)  # noqa: RUF009 - a field
+    share: float = parameter("share", Unit.PERCENT, 0.0001, 1.0, default=1.0)
 
     def silences(self) -> frozenset[Stream]:
-        """Return all frames in that direction."""
-        return streams((self.direction,), Frames)
+        """Return all frames in that direction, if all of them are lost."""
+        return _wholly(streams((self.direction,), Frames), self.share)
 
     def shows_in(self) -> frozenset[Stream]:
         """Return all frames in that direction."""
         return streams((self.direction,), Frames)
 
     def act(self, actions: FaultActions) -> Action:
-        """Drop everything where that direction arrives."""
-        return actions.lose(self, actions.fabric.link(self.link), (self.direction,), LostFrames.EVERYTHING)
+        """Drop a share of the frames where that direction arrives."""
+        link = actions.fabric.link(self.link)
+        return actions.lose(self, link, (self.direction,), LostFrames.EVERYTHING, self.share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,7 @@ class SilentDrop(_Silent):
 
     def silences(self) -> frozenset[Stream]:
         """Return the dropped frames, if all of them are dropped."""
-        return streams(Direction, self.traffic.frames) if self.share == 1.0 else NOTHING
+        return _wholly(streams(Direction, self.traffic.frames), self.share)
 
     def shows_in(self) -> frozenset[Stream]:
         """Return data; the little else that ``all-but-control`` drops is hardly ever sent."""

@@ -153,7 +153,25 @@ class CoreCrash(_Crash):
 
 
 @dataclass(frozen=True, slots=True)
-class TorDataplaneDeath(SwitchFault):
+class _DataplaneDeath(SwitchFault):
+    """Its forwarding dies while its control plane lives: packets through it vanish."""
+
+    TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
+    PART: ClassVar[SwitchPart] = SwitchPart.FORWARDING
+    SESSIONS_DOWN: ClassVar[bool] = False
+    NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_FORWARD})
+
+    def silences(self) -> frozenset[Stream]:
+        """Return data: all traffic through the switch that is not for the switch itself."""
+        return streams(Direction, (Frames.DATA,))
+
+    def act(self, actions: FaultActions) -> Action:
+        """Stop the switch's forwarding."""
+        return actions.stop_forwarding(actions.fabric.node(self.switch).name)
+
+
+@dataclass(frozen=True, slots=True)
+class TorDataplaneDeath(_DataplaneDeath):
     """A ToR's forwarding dies while its control plane lives (the paper's MMU overflow): packets through it vanish.
 
     Hosts: LACPDUs still come, so the port stays in the LAG. Aggs: BGP keepalives still come, so its routes stay. Nobody
@@ -162,18 +180,19 @@ class TorDataplaneDeath(SwitchFault):
 
     KIND: ClassVar[str] = "tor-dataplane-death"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
-    PART: ClassVar[SwitchPart] = SwitchPart.FORWARDING
-    SESSIONS_DOWN: ClassVar[bool] = False
-    NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_FORWARD})
 
-    def silences(self) -> frozenset[Stream]:
-        """Return data: all traffic through the ToR that is not for the ToR itself."""
-        return streams(Direction, (Frames.DATA,))
 
-    def act(self, actions: FaultActions) -> Action:
-        """Stop the ToR's forwarding."""
-        return actions.stop_forwarding(actions.fabric.node(self.switch).name)
+@dataclass(frozen=True, slots=True)
+class AggDataplaneDeath(_DataplaneDeath):
+    """An Agg's forwarding dies while its control plane lives: packets through it vanish.
+
+    ToRs and Cores: carrier, BGP keepalives and BFD go on, so ECMP goes on over the Agg. Hosts: path control sees each
+    destination's route and stays. Flows that hash onto the Agg lose everything until the fault ends, others nothing.
+    Restored by forwarding again.
+    """
+
+    KIND: ClassVar[str] = "agg-dataplane-death"
+    TARGET: ClassVar[TargetKind] = TargetKind.AGG
 
 
 class Tier(StrEnum):

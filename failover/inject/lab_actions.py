@@ -59,10 +59,12 @@ class LabActions:
         """Signal out of Synchronization by LACP; see ``FaultActions``."""
         return Action(lambda: self.breakage.leave(tor), _soon(lambda: self.breakage.rejoin(tor)))
 
-    def stop_forwarding(self, tor: str) -> Action:
-        """Stop a ToR's forwarding; see ``FaultActions``."""
-        self.breakage.prepare_forwarding(tor)
-        return Action(lambda: self.breakage.stop_forwarding(tor), _soon(lambda: self.breakage.start_forwarding(tor)))
+    def stop_forwarding(self, switch: str) -> Action:
+        """Stop a switch's forwarding; see ``FaultActions``."""
+        self.breakage.prepare_forwarding(switch)
+        return Action(
+            lambda: self.breakage.stop_forwarding(switch), _soon(lambda: self.breakage.start_forwarding(switch))
+        )
 
     def reload(self, tor: str, version: str, for_ns: int) -> Action:
         """Boot a ToR with another version; see ``FaultActions``."""

@@ -71,6 +71,7 @@ TEMPLATES: Registry[Template] = Registry(
                 "job_downtime: {below: 5 s}",
                 "queue_pair_deaths: {at_most: 0}",
                 "goodput_after: {at_least: 95 %, of: before}",
+                "flows_unrecovered: {at_most: 0, edge: repair, flows: transit}",
                 "packets_lost: {at_most: 0, flows: others}",
                 "state_restored: yes",
             ),

@@ -73,6 +73,7 @@ def done(fault: Fault) -> Noted:
 def test_what_goes_up_is_lost_where_it_arrives_at_the_tor() -> None:
     assert done(OneWayLoss(LINK.name, Direction.UP)).arriving == [(TOR, Drop())]
     assert done(OneWayLoss(LINK.name, Direction.DOWN)).arriving == [(HOST, Drop())]
+    assert done(OneWayLoss(LINK.name, Direction.UP, 0.01)).arriving == [(TOR, Drop(share=0.01))]
 
 
 def test_a_silent_drop_is_at_both_ends_and_takes_everything_unless_told_otherwise() -> None:

@@ -293,6 +293,24 @@ async def test_a_dead_data_plane_drops_what_it_would_forward_and_nobody_notices(
         await whole_again(lab, before)
 
 
+async def test_an_agg_with_a_dead_data_plane_keeps_its_bgp_sessions_beyond_the_hold_time() -> None:
+    events = Recorder()
+    async with running(tiny(hosts=1, rails=1, aggs=1, bgp=QUICK_BGP), events) as lab:
+        before, routes, start = state(lab), lab.watcher.routes(TOR), now_ns()
+        there, aggs = lab.fabric.nic("p0.s0.h0.r0"), ("p0.a0.0", "p0.a1.0")
+        for agg in aggs:  # both planes, so that the LAG's choice does not matter
+            lab.breakage.stop_forwarding(agg)
+        assert state(lab)[f"forwarding of {aggs[0]}"] == "dead"
+        assert "ttl=" not in ping(lab, "p0.s1.h0", there.ip, wait_s=1)
+        await asyncio.sleep(QUICK_BGP["hold_s"] + 1)
+        assert not events.after(start, EventKind.BGP)
+        assert lab.watcher.routes(TOR) == routes, "ECMP goes on over the Agg"
+        for agg in aggs:
+            lab.breakage.start_forwarding(agg)
+        assert "ttl=" in ping(lab, "p0.s1.h0", there.ip)
+        await whole_again(lab, before)
+
+
 async def test_a_session_that_is_reset_goes_down_at_both_ends_and_stands_again() -> None:
     events = Recorder()
     async with running(tiny(), events) as lab:

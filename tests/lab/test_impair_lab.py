@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 from typing import Any
 
 import pytest
 
+from hpn.failover.faults import OneWayLoss, PlannedFault
+from hpn.failover.faults.moments import moments
+from hpn.failover.faults.streams import Direction
+from hpn.failover.inject.injector import Injector
 from hpn.testbed.events import EventKind, now_ns
 from hpn.testbed.fabric.model import Link, Port
 from hpn.testbed.kernel.ns import NetNs
@@ -24,6 +29,7 @@ pytestmark = pytest.mark.kernel
 
 MS = 10**6
 EXPERIMENTAL = 0x88B6  # IEEE 802 local experimental 2: nobody else's
+COUNT, BATCH = 1000, 100
 
 
 async def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() -> None:
@@ -43,6 +49,61 @@ async def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() ->
         assert not [e for e in events.after(start, EventKind.LINK) if "carrier" in e.what]
         await impairments.lift("mute")
         await whole_again(lab, before)
+
+
+@pytest.mark.parametrize("direction", Direction)
+async def test_a_share_is_lost_in_one_direction_of_a_link_and_nothing_in_the_other(direction: Direction) -> None:
+    events = Recorder()
+    async with running(tiny(segments=1), events) as lab:
+        if (problem := probe(_space(lab, "p0.s0.h0"))) is not None:
+            pytest.skip(f"no nftables at a port's ingress here: {problem}")
+        nic, before = lab.fabric.nics[0], state(lab)
+        link, other = nic.links
+        lab.breakage.ports_down([(other, other.upper.node)])  # so that the LAG has one port to choose from
+        await lab.wait_for(lambda: lab.nics[nic.name].active == (0,), 10)
+        host, tor, start = (link.lower.node, nic.ip), (link.upper.node, nic.gateway), now_ns()
+        injector = Injector(lab)
+        begin, end = moments([PlannedFault("dirty", OneWayLoss(link.name, direction, 0.25), 0, MS)])
+        await injector.carry_out(begin, ())
+        up, down = await _arrived(lab, host, tor), await _arrived(lab, tor, host)
+        lossy, clean = (up, down) if direction is Direction.UP else (down, up)
+        assert clean == COUNT
+        assert 750 - 140 < lossy < 750 + 140  # ten standard deviations
+        assert not events.after(start, EventKind.LAG), "nobody notices"
+        await injector.carry_out(end, ())
+        assert await _arrived(lab, host, tor) == await _arrived(lab, tor, host) == COUNT
+        lab.breakage.ports_up([(other, other.upper.node)])
+        await whole_again(lab, before)
+
+
+async def _arrived(lab: Lab, sender: tuple[str, str], receiver: tuple[str, str]) -> int:
+    """How many of ``COUNT`` datagrams arrive from one node and address at another; a batch fits any buffer."""
+    (source, from_ip), (target, to_ip) = sender, receiver
+    found = 0
+    with (
+        _space(lab, target).socket(socket.AF_INET, socket.SOCK_DGRAM) as inlet,
+        _space(lab, source).socket(socket.AF_INET, socket.SOCK_DGRAM) as outlet,
+    ):
+        inlet.setblocking(False)
+        inlet.bind((to_ip, 0))
+        outlet.bind((from_ip, 0))
+        for _ in range(COUNT // BATCH):
+            for _ in range(BATCH):
+                outlet.sendto(b"datagram", inlet.getsockname())
+            await asyncio.sleep(0.05)
+            found += _drained(inlet)
+    return found
+
+
+def _drained(inlet: socket.socket) -> int:
+    """How many datagrams wait in a socket."""
+    found = 0
+    while True:
+        try:
+            inlet.recv(64)
+        except BlockingIOError:
+            return found
+        found += 1
 
 
 def _space(lab: Lab, node: str) -> NetNs:

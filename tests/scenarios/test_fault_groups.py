@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hpn.failover.analysis.model import EdgeKind, Relation
 from hpn.failover.faults import (
     AggCrash,
+    AggDataplaneDeath,
     BgpReset,
     CoreCrash,
     Fault,
@@ -73,10 +74,10 @@ def test_a_nic_loses_every_port_and_a_host_every_nic() -> None:
     assert stand(TINY, HostDown("p0.s1.h0")) == [Relation.RECEIVER, Relation.RECEIVER, Relation.NONE]
 
 
-def test_an_agg_hits_no_nic_but_all_that_leaves_a_rack() -> None:
-    crash = AggCrash("p0.a0.0")
-    assert {link.kind for link in crash.links_hit(TINY)} == {LinkKind.FABRIC}
-    assert stand(TINY, crash) == [Relation.TRANSIT, Relation.TRANSIT, Relation.NONE]
+@pytest.mark.parametrize("fault", [AggCrash("p0.a0.0"), AggDataplaneDeath("p0.a0.0")])
+def test_an_agg_hits_no_nic_but_all_that_leaves_a_rack(fault: Fault) -> None:
+    assert {link.kind for link in fault.links_hit(TINY)} == {LinkKind.FABRIC}
+    assert stand(TINY, fault) == [Relation.TRANSIT, Relation.TRANSIT, Relation.NONE]
 
 
 def test_a_core_is_crossed_only_between_pods() -> None:

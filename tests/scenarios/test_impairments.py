@@ -50,12 +50,17 @@ def test_what_may_be_left_out_has_its_default() -> None:
 
 def test_a_choice_is_read_and_shown_with_the_rest_of_the_fault() -> None:
     drill = load(
-        "at: 1 s, fault: one-way-loss, direction: down", "at: 2 s, fault: silent-drop, share: 0.5 %, traffic: data"
+        "at: 1 s, fault: one-way-loss, direction: down",
+        "at: 2 s, fault: silent-drop, share: 0.5 %, traffic: data",
+        "at: 3 s, fault: one-way-loss, direction: up, share: 1 %",
     )
-    one_way, drop = (planned.fault for planned in drill.timeline.faults)
+    one_way, drop, some = (planned.fault for planned in drill.timeline.faults)
+    assert one_way == OneWayLoss(LINK, Direction.DOWN, 1.0)
     assert isinstance(one_way, OneWayLoss)
     assert one_way.direction is Direction.DOWN
+    assert some == OneWayLoss(LINK, Direction.UP, 0.01)
     assert drop == SilentDrop(LINK, 0.005, Dropped.DATA)
     shown = "\n".join(describe(drill))
-    assert f"one-way-loss: one-way-loss {LINK} (direction down, carrier stays)" in shown
+    assert f"one-way-loss-1: one-way-loss {LINK} (direction down, share 100 %, carrier stays)" in shown
+    assert f"one-way-loss {LINK} (direction up, share 1 %, carrier stays)" in shown
     assert f"silent-drop {LINK} (share 0.5 %, traffic data, carrier stays)" in shown

@@ -45,7 +45,6 @@ from hpn.testbed.background import current_task, ended_by_failures, in_backgroun
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.kernel.process.processes import own_pids, reap_strangers
-from hpn.testbed.kernel.timerfd import until
 from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import state
@@ -63,8 +62,6 @@ _LOOK_NS = 100_000_000
 Between edges closer than this no paths are recorded.
 """
 _FULL_LINK = 0.95
-_START_GRID_NS = 10_000_000
-"""In virtual time labs start at a multiple of this, so that results do not depend on what hpn has imported."""
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -113,8 +110,6 @@ class _Run:
             await self._whole()
 
     async def _whole(self) -> None:
-        if has_virtual_time(self._order.engine):  # the clock has counted imports until here: a run depends on none
-            await until((now_ns() // _START_GRID_NS + 1) * _START_GRID_NS)
         started_at, began_ns = datetime.now(UTC).astimezone().isoformat(), now_ns()
         fabric = self._planned.fabric
         self._phase(f"starting {len(fabric.nodes)} nodes and {len(fabric.links)} links")

@@ -31,7 +31,6 @@ from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.inventory import Inventory, inventory
 from hpn.testbed.fabric.load import load_fabric
-from hpn.testbed.package import ROOT
 from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
 from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, flow, link_down, metrics, stalled
@@ -209,12 +208,6 @@ def test_a_page_gets_the_claims_between_its_marks_and_keeps_the_rest() -> None:
     assert within(page, rows, "today.") == page
     with pytest.raises(InputError, match="no place for the claims; write the lines <!-- hpn reproduce: begin -->"):
         within("no mark", rows, "")
-
-
-def test_readme_counts_the_claims_as_the_page_does() -> None:
-    page = (ROOT / "docs" / "reproduction.md").read_text()
-    (line,) = (line for line in page.splitlines() if line.startswith(f"{len(CLAIMS)} claims: "))
-    assert line in (ROOT / "README.md").read_text().replace("\n", " ")
 
 
 def _answered(key: str, answer: ClaimAnswer) -> ClaimRow:

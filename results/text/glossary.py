@@ -62,7 +62,7 @@ _ALL = (
     Term("offered load", "what senders put on a link, as a share of its rate"),
     Term("other flows", "flows that no fault touches; they must lose nothing", ("other flow",)),
     Term("outage", "a time in which no packet of a flow arrived"),
-    Term("path control", "the part of HPN that moves queue pairs to planes that work"),
+    Term("path control", "moves queue pairs to planes that work; HPN has it, the protocol here is our own"),
     Term("plane", "one of the networks that share no switch and no link"),
     Term("PLBM", "packet-loss-based method (RFC 6414): an outage is missing packets / rate"),
     Term("p99", "99 % of the readings are not above it"),

@@ -128,7 +128,7 @@ def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, 
     high = max(_longest_ms(metrics, edge) for edge in edges)
     if not lost and not high:
         return "no packet lost"
-    return f"{'no other ' if died else 'none '}stood still for more than {in_ms(high)}"
+    return f"{'no other outage' if died else 'no outage'} longer than {in_ms(high)}"
 
 
 def _unrecovered(edge: EdgeResult) -> int:

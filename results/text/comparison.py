@@ -64,14 +64,14 @@ def held_lines(held: BaselineComparison) -> Iterator[Text]:
     if held.worse and all(each.is_of_single_runs for each in held.worse):
         yield Text(ONE_RUN_EACH)
     for key in held.missing:
-        yield Text(printable(f"not measured: {name_of(key)}"))
+        yield Text(printable(f"no longer measured: {name_of(key)}"))
     within = f"within the tolerance of {format_percent(held.tolerance)}"
     yield from (Text(f"{within}: {line}") for line in figure_lines(held.tolerated))
     yield from map(Text, figure_lines(held.better))
     if held.by_name:
         yield Text(f"told to be the same by name only: {', '.join(held.by_name)}; --save keeps digests of newer runs")
     if not held.differences:
-        yield Text("no figure is worse or better than the baseline by more than the intervals of both")
+        yield Text("no figure differs: each interval overlaps that of the baseline")
 
 
 def changed_line(held: BaselineComparison) -> str:

@@ -43,6 +43,7 @@ _ALL = (
     Term("failure", "an edge at which a fault breaks something"),
     Term("fault", "what the drill breaks"),
     Term("flow", "the packets of one queue pair"),
+    Term("full convergence", "the time from an injection to the recovery of the last flow (RFC 6412)"),
     Term("goodput", "payload that arrived, in bits per second"),
     Term("hit", "touched by a fault; a NIC is hit when one of its links is"),
     Term("host", "a server; p0.s1.h3 is host 3 of segment 1 in pod 0"),

@@ -87,18 +87,18 @@ def two(
 
 def test_how_long_queue_pairs_stood_still_is_told_of_those_that_live() -> None:
     """What died stands still for good, though no packet of it is missing where its acknowledgements were lost."""
-    assert ": 2 of 2 queue pairs hit, none stood still for more than 1.01 ms, none died, " in cost(two([]), {})
-    assert ": 2 of 2 queue pairs hit, no other stood still for more than 1.01 ms, 1 died, " in cost(two([0]), {})
+    assert ": 2 of 2 queue pairs hit, no outage longer than 1.01 ms, none died, " in cost(two([]), {})
+    assert ": 2 of 2 queue pairs hit, no other outage longer than 1.01 ms, 1 died, " in cost(two([0]), {})
     lost = two([0], stop=FAULT + 500 * MS, last=[Dead(FAULT, FAULT + 500 * MS)])
-    assert ": 2 of 2 queue pairs hit, no other stood still for more than 1.01 ms, 1 died, " in cost(lost, {})
+    assert ": 2 of 2 queue pairs hit, no other outage longer than 1.01 ms, 1 died, " in cost(lost, {})
     assert ": 2 of 2 queue pairs hit, all of them died, " in cost(two([0, 1]), {})
 
 
 @pytest.mark.parametrize(
     ("crossed", "words"),
     [
-        ((0,), "1 of 2 queue pairs crossed it (2 could have), none stood still"),
-        ((0, 1), "2 of 2 queue pairs crossed it, none"),
+        ((0,), "1 of 2 queue pairs crossed it (2 could have), no outage"),
+        ((0, 1), "2 of 2 queue pairs crossed it, no outage"),
         ((), "none of 2 queue pairs crossed it (2 could have)"),
     ],
 )
@@ -110,7 +110,7 @@ def test_what_crossed_a_fault_is_told_apart_from_what_could_have(crossed: tuple[
 
 def test_queue_pairs_that_were_dead_before_a_fault_are_no_cost_of_it() -> None:
     early = FAULT - S
-    assert ": 2 of 2 queue pairs hit, 1 of which had died before, none stood" in cost(two([0], stop=early), {})
+    assert ": 2 of 2 queue pairs hit, 1 of which had died before, no outage" in cost(two([0], stop=early), {})
     assert ": 2 of 2 queue pairs hit, all of which had died before, goodput" in cost(two([0, 1], stop=early), {})
 
 
@@ -215,7 +215,7 @@ def test_no_failover_is_told_of_a_flow_that_never_came_back() -> None:
 def test_what_it_cost_is_one_sentence() -> None:
     metrics = measure(congested(), offered())
     said = cost(metrics, {"cut": "link down of p0.s0.h0.r0.0 for 2 s"})
-    assert said.startswith("Link down of p0.s0.h0.r0.0 for 2 s: 1 of 1 queue pair hit, none stood still for more than ")
+    assert said.startswith("Link down of p0.s0.h0.r0.0 for 2 s: 1 of 1 queue pair hit, no outage longer than ")
     assert "none died" in said
     assert "congestion took" in said
     assert ", goodput -2" in said

@@ -61,7 +61,7 @@ def test_a_copied_ci_file_gates_a_repository_on_its_baseline(repository: Path) -
 
     code, said = shell(repository, drills)
     assert code == 0, said
-    assert said.count("no figure is worse or better than the baseline by more than the intervals of both") == 2
+    assert said.count("no figure differs: each interval overlaps that of the baseline") == 2
     assert shell(repository, summary) == (0, "")
     assert "# failover: pass, 2 runs" in (repository.parent / "summary.md").read_text()
     assert baseline(repository, "results")["figures"] == baseline(repository)["figures"], "to the last digit"

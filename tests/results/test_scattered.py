@@ -79,7 +79,7 @@ def test_scattered_loss_has_no_recovery_before_its_repair() -> None:
 
 def test_a_flow_that_stood_still_longer_is_told_as_that() -> None:
     found = of(measured(0, 0.01), measured(1, 0, dead_ms=400))
-    assert ": 2 of 2 queue pairs hit, none stood still for more than 402 ms, none died, " in cost(found, {})
+    assert ": 2 of 2 queue pairs hit, no outage longer than 402 ms, none died, " in cost(found, {})
     assert "last flow recovered" in [step.name for step in section(found).chain.steps]
 
 

@@ -90,7 +90,7 @@ def test_what_is_measured_again_is_green_and_the_file_is_the_same(
     assert "kept: baseline/cut.host.json\n" in capsys.readouterr().out
     assert ci("--baseline", "baseline", "--save", "baseline") == 0
     assert kept.read_bytes() == before
-    assert "cut on host: no figure is worse or better than the baseline by more than" in capsys.readouterr().out
+    assert "cut on host: no figure differs: each interval overlaps that of the baseline" in capsys.readouterr().out
 
 
 def test_what_is_worse_than_the_baseline_is_red_with_figure_both_values_and_margin(
@@ -382,7 +382,7 @@ def test_a_drill_without_a_baseline_says_how_to_write_it(
     out, err = capsys.readouterr()
     line = "cut on host: no baseline baseline/cut.host.json; hpn ci run suite.yaml --save baseline writes it"
     assert line in out
-    unused = "baseline/gone.host.json is a baseline of no drill in this suite"
+    unused = "no drill of this suite has the baseline baseline/gone.host.json"
     assert unused in err
     assert f"* {unused}\n" in Path("ci-out/summary.md").read_text()
     case = ElementTree.parse("ci-out/junit.xml").find(".//testsuite[@name='baselines of no drill']/testcase")

@@ -47,7 +47,7 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> StoredB
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; hpn ci run {suite.source} --save {folder} writes it")
     runs = {(run.name, run.engine): run for run in suite.runs}
-    unused = tuple(printable(f"{path} is a baseline of no drill in this suite") for path in strays(folder, runs))
+    unused = tuple(printable(f"no drill of this suite has the baseline {path}") for path in strays(folder, runs))
     for line in unused:
         tell(line)
     kept: dict[tuple[str, str], Baseline] = {}

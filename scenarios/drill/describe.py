@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from hpn.failover.analysis.model import EdgeKind
@@ -20,15 +20,31 @@ from hpn.testbed.routing.pathcontrol.policies import DEFAULT
 from hpn.traffic.client.client import Client
 from hpn.traffic.client.ranks import PER_NIC, ranks_of
 from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.job.chakra.work import ChakraWork
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.messages import MessageWork
 from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.job.trace import TraceWork
+from hpn.traffic.job.training import Training
 from hpn.traffic.jobengine.rehash import RehashPolicy
+
+_OTHER_FABRIC = "This text is about the drill's own fabric; its counts and figures are not those of the fabric below."
+_WORKS: Mapping[type[Work], str] = {
+    CollectiveWork: "collective",
+    Training: "training",
+    MessageWork: "messages",
+    TraceWork: "trace",
+    ChakraWork: "trace",
+}
+"""Key of a job in drill files by its work."""
 
 
 def describe(drill: Drill) -> list[str]:
     """Return lines of text: summary, fabric, traffic, timeline, expectations."""
     fabric = build(drill.topology)
-    lines = [f"{drill.name}: {drill.summary}", f"file: {drill.source}", ""]
-    lines += [*drill.description.splitlines(), ""] if drill.description else []
+    lines = [f"{drill.name}: {drill.summary}", ""]
+    lines += [*_description(drill), ""] if drill.description else []
+    lines += [f"file      {drill.source}"]
     lines += [f"fabric    {_fabric(fabric)}", *(f"          {line}" for line in put_elsewhere(drill))]
     lines += [*(f"traffic   {line}" for line in traffic_in_words(drill, fabric))]
     lines += [f"samples   {_sample(drill.sample)}"] if drill.sample else []
@@ -37,6 +53,14 @@ def describe(drill: Drill) -> list[str]:
     lines += ["timeline"]
     lines += [f"  {format_duration(at_ns):>8}  {what}" for at_ns, what in _timeline(drill)]
     return [*lines, "expects", *(f"  {expectation.text}" for expectation in drill.expectations)]
+
+
+def _description(drill: Drill) -> list[str]:
+    """Return the description; on another fabric, after a line that its text is about the drill's own."""
+    text = drill.description.splitlines()
+    if drill.other_fabric is None:
+        return text
+    return [_OTHER_FABRIC, "", *text]
 
 
 def put_elsewhere(drill: Drill) -> tuple[str, ...]:
@@ -131,7 +155,7 @@ def _work(work: Work) -> str:
         for field in fields(work)
         if getattr(work, field.name) != field.default
     ]
-    return f"{type(work).__name__} {', '.join(said)}"
+    return f"{_WORKS[type(work)]} {', '.join(said)}"
 
 
 def _field(name: str, value: object) -> str:
@@ -141,7 +165,7 @@ def _field(name: str, value: object) -> str:
     if isinstance(value, int) and name.endswith("_bytes"):
         what = name.removesuffix("_bytes")
         return f"{what if what == 'size' else f'{what}_size'} {format_size(value)}"
-    return f"{name} {_shown(value)}"
+    return f"{'among' if name == 'grouping' else name} {_shown(value)}"
 
 
 def _shown(value: object) -> str:

@@ -23,5 +23,6 @@ def test_a_job_s_times_and_sizes_have_the_units_of_its_file() -> None:
     told = "\n".join(describe(drill_from(parse(DRILL, "words"), Path())))
     assert "compute 120 ms" in told
     assert "data_size 2 MB" in told
+    assert "training compute" in told, "the key of the file, not the name of our class"
     assert "_ns" not in told
     assert "_bytes" not in told

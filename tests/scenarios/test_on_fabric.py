@@ -167,6 +167,7 @@ def test_show_and_validate_take_a_topology_file(tmp_path: Path) -> None:
     mine = str(tmp_path / "mine.yaml")
     shown = CliRunner().invoke(drill_command, ["show", "paths-agg-link-down", "--topology", mine])
     assert shown.exit_code == 0, shown.output
+    assert "This text is about the drill's own fabric" in shown.output
     assert "run on mine (hpn), not on its own fabric" in shown.output
     assert "target p0.s0.t0.0-p0.a0.1 of the drill -> p0.s0.t0.0-p0.a0.0" in shown.output
     valid = CliRunner().invoke(drill_command, ["validate", "tor-crash", "core-crash", "--topology", mine])

@@ -23,8 +23,9 @@ def test_a_drill_fits_a_terminal_and_no_word_is_lost(name: str) -> None:
 def test_sentences_flow_on_and_parts_of_a_description_begin_lines() -> None:
     shown = CliRunner().invoke(cli.command_line, ["drill", "show", "link-down"], env={"COLUMNS": "80"}).stdout
     lines = shown.splitlines()
-    begin = lines.index("") + 1  # the file's path, before it, is as long as it is
-    assert max(map(len, lines[begin:])) <= 80
+    begin = lines.index("") + 1
+    assert max(len(line) for line in lines if not line.startswith("file ")) <= 80, "a path is as long as it is"
+    assert any(line.startswith("file      ") for line in lines), "a line of its own"
     prose = lines[begin : lines.index("", begin)]
     heads = [line.split(":")[0] for line in prose if ": " in line[:20]]
     assert heads == ["In hardware", "Sending (up)", "Paper", "Limits"]

@@ -71,7 +71,7 @@ class BaselineComparison:
     ``missing``: figures of the baseline that the runs lack. ``by_name``: what only names show to be the same.
     ``run_otherwise``: timers and policies of the fabric that differ, 'bgp.hold_s was 9, is 30'. ``tolerance``: the
     share of its baseline by which a figure may be worse. ``measured_with``: kernel and hpn, where they differ, 'kernel
-    was 6.12.90, is 6.12.117'.
+    was 6.12.90, is 6.12.117'. ``limited``: every figure that an expectation limits, with its baseline.
     """
 
     differences: tuple[Difference, ...]
@@ -80,6 +80,7 @@ class BaselineComparison:
     run_otherwise: str = ""
     tolerance: float = 0.0
     measured_with: str = ""
+    limited: tuple[Difference, ...] = ()
 
     @property
     def worse(self) -> tuple[Difference, ...]:
@@ -154,7 +155,8 @@ def held_against(
     missing = tuple(key for key in before if key not in found)
     seen = tuple(each for each in held if each.finding in {Finding.MORE, Finding.LESS})
     changed = run_otherwise(baseline.told, group.told) if however_run else ""
-    return BaselineComparison(seen, missing, by_name, changed, tolerance, _measured_with(baseline, group))
+    limited = tuple(each for each in held if not each.key.where)
+    return BaselineComparison(seen, missing, by_name, changed, tolerance, _measured_with(baseline, group), limited)
 
 
 def _measured_with(baseline: Baseline, group: Group) -> str:

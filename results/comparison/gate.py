@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hpn.results.comparison.baseline import Baseline, BaselineComparison, baseline_of, held_against, written
 from hpn.results.comparison.groups import Compared, Group, grouped
-from hpn.results.text.comparison import changed_line, figure_lines, held_lines, worse_lines
+from hpn.results.text.comparison import changed_line, figure_lines, held_lines, limited_rows, worse_lines
 from hpn.testbed.errors import InputError
 
 _SUFFIX = ".json"
@@ -49,6 +49,11 @@ class Gate:
     def better(self) -> tuple[str, ...]:
         """Lines of ``lines`` with better figures."""
         return () if self.held is None else tuple(figure_lines(self.held.better))
+
+    @property
+    def limited(self) -> tuple[tuple[str, str, str], ...]:
+        """Figures that expectations limit: name, baseline, now."""
+        return () if self.held is None else tuple(limited_rows(self.held))
 
     @property
     def reason(self) -> str:

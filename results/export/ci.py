@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CANNOT_RUN = "error"
 NO_WORSE = "no figure is worse than its baseline"
 _REFUSED = 2
+_MOST_FIGURES = 20  # of a drill, in the summary
 _LONGEST_WHY = 120
 """Maximum length of a reason in the terminal's table; it was printed before, and reports have all of it."""
 _OF_RUNS = {0: "pass", 1: "fail", 3: CANNOT_RUN, 4: "inconclusive"}
@@ -285,8 +286,26 @@ def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0, unused: S
     lines += ["", *rows(("run", "answer", "folder"), ((run.title, run.answer, run.folder) for run in runs))]
     if told := [*gate_lines(groups), *unused]:
         lines += ["", "## Against the baseline", "", *(f"* {cell(line)}" for line in told)]
+    lines += _figures(groups)
     lines += details((run.title, run.judged) for run in runs if run.judged is not None)
     return "\n".join(lines) + "\n"
+
+
+def _figures(groups: Sequence[Repeats]) -> list[str]:
+    """Return a folded table of every figure that an expectation limits: before and now."""
+    found = [(group.title, group.gate.limited[:_MOST_FIGURES]) for group in groups if group.gate is not None]
+    told = ((title, *row) for title, limited in found for row in limited)
+    table_lines = rows(("drill", "figure", "baseline", "now"), told)
+    if not any(limited for _, limited in found):
+        return []
+    return [
+        "",
+        "<details><summary>Figures, baseline and now: medians (intervals)</summary>",
+        "",
+        *table_lines,
+        "",
+        "</details>",
+    ]
 
 
 def _row(group: Repeats) -> tuple[str, ...]:

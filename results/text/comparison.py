@@ -74,6 +74,20 @@ def held_lines(held: BaselineComparison) -> Iterator[Text]:
         yield Text("no figure differs: each interval overlaps that of the baseline")
 
 
+def limited_rows(held: BaselineComparison) -> Iterator[tuple[str, str, str]]:
+    """Yield each figure that an expectation limits: name, baseline and now, medians with their intervals."""
+    for each in held.limited:
+        yield name_of(each.key), _with_interval(each.reference, each.key), _with_interval(each.other, each.key)
+
+
+def _with_interval(found: Summary | None, key: Key) -> str:
+    """Return '20.0 ms (19.2 to 20.8 ms)'; an outage that was not seen is its bound alone."""
+    if found is not None and found.median == found.low == 0 < found.high < math.inf:
+        return f"< {value_text(found.high, key.unit)}"
+    exact = found is None or found.open_ended or found.low == found.high
+    return value_of(found, key) + ("" if exact else f" ({_interval(found, key)})")
+
+
 def changed_line(held: BaselineComparison) -> str:
     """Return the timers, policies, kernel and hpn that differ from the baseline; '' if none does."""
     changed = (

@@ -91,6 +91,12 @@ def test_what_is_measured_again_is_green_and_the_file_is_the_same(
     assert ci("--baseline", "baseline", "--save", "baseline") == 0
     assert kept.read_bytes() == before
     assert "cut on host: no figure differs: each interval overlaps that of the baseline" in capsys.readouterr().out
+    summary = Path("ci-out/summary.md").read_text()
+    assert "<details><summary>Figures, baseline and now" in summary, "a green one has figures too"
+    row = next(line for line in summary.splitlines() if line.startswith("| cut on host | worst outage |"))
+    was, now = (cell.strip() for cell in row.split("|")[3:5])
+    assert was == now
+    assert was.startswith("20.0 ms (")
 
 
 def test_what_is_worse_than_the_baseline_is_red_with_figure_both_values_and_margin(

@@ -154,7 +154,7 @@ class CoreCrash(_Crash):
 
 @dataclass(frozen=True, slots=True)
 class _DataplaneDeath(SwitchFault):
-    """Its forwarding dies while its control plane lives: packets through it vanish."""
+    """Death of a switch's forwarding while its control plane lives: packets through it vanish."""
 
     TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
     PART: ClassVar[SwitchPart] = SwitchPart.FORWARDING

@@ -41,7 +41,7 @@ def _order(tmp_path: Path, *, raising: bool) -> Order:
 def _stand_in(monkeypatch: pytest.MonkeyPatch, run: Callable[[], None]) -> None:
     """``run`` in the place of the drill in its sandbox."""
 
-    def stand_in(_order: Order, folder: RunFolder, _check: object, _listen: object) -> RunFolder:
+    def stand_in(_order: Order, _planned: object, folder: RunFolder, _check: object, _listen: object) -> RunFolder:
         run()
         return folder
 

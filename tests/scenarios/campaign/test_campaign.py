@@ -82,7 +82,7 @@ def test_interrupted_anywhere_it_goes_on_and_ends_with_the_same_sequences(tmp_pa
 
 
 def test_a_violation_is_shrunk_and_written_as_a_drill(tmp_path: Path) -> None:
-    entries = list(carry_out(tmp_path, PLAN, 40, Pretended(crashes)))
+    entries = list(carry_out(tmp_path, PLAN, 80, Pretended(crashes)))  # a new kind of fault changes what is drawn
     told = [entry for entry in entries if isinstance(entry, Shrunk)]
     done = load(tmp_path)[1]
     assert len(told) == done.count(Outcome.VIOLATION) > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ from hpn.scenarios.model import jobs
 from hpn.scenarios.model.answer import ModelAnswer, model
 from hpn.scenarios.model.failover_times import FailoverTimes, shipped
 from hpn.scenarios.model.page import document
-from hpn.testbed import plugins
 from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.lag.host_nft import NFT
 
 DRILL = """\
 drill: cut
@@ -258,12 +259,15 @@ def test_a_drill_that_only_a_lab_can_answer_is_refused_in_one_line(name: str) ->
     assert f"hpn drill run {name}" in str(error.value)
 
 
-def test_a_lag_or_daemon_that_does_not_state_its_choice_of_paths_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_lag_or_daemon_that_does_not_state_its_choice_of_paths_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(InputError, match="the BGP daemon frr does not state the order of its next hops"):
         model(drill(tmp_path, topology="bgp: {daemon: frr}"), shipped())
-    plugins.use([Path(__file__).parents[3] / "examples" / "plugins"])
+    sticky = replace(NFT, name="sticky", port_of=None)  # as a plug-in's that says nothing of it
+    monkeypatch.setattr("hpn.scenarios.model.router.candidates", lambda _word: [sticky])
     with pytest.raises(InputError, match="the LAG datapath sticky does not state its hash"):
-        model(drill(tmp_path, topology="lag: sticky"), shipped())
+        model(drill(tmp_path), shipped())
 
 
 def test_every_metric_that_is_not_modelled_says_why_and_every_fault_keeps_a_share_of_its_links_or_none() -> None:

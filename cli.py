@@ -18,7 +18,7 @@ from hpn.testbed import plugins, versions
 from hpn.testbed.kernel import neighbour_table
 
 
-def _use(context: click.Context, folders: tuple[Path, ...]) -> None:
+def _use(context: click.Context, _option: click.Parameter, folders: tuple[Path, ...]) -> None:
     plugins.use(folders)
     if context.get_parameter_source("plugin") is ParameterSource.COMMANDLINE:
         context.meta[plugins.GIVEN] = folders
@@ -32,7 +32,7 @@ def _use(context: click.Context, folders: tuple[Path, ...]) -> None:
     is_eager=True,
     expose_value=False,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    callback=lambda context, _option, folders: _use(context, folders),
+    callback=_use,
     help=f"A folder with Python files that add faults, metrics, ... (docs/extending.md); also {plugins.VARIABLE}.",
 )
 def command_line() -> None:

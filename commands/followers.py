@@ -86,7 +86,8 @@ def _with_plugins(line: str) -> str:
     """Return a line with the plug-ins of this command line: without them it would be refused."""
     context = click.get_current_context(silent=True)
     folders: Sequence[Path] = () if context is None else context.meta.get(plugins.GIVEN, ())
-    return line.replace("hpn ", "".join(("hpn ", *(f"--plugin {shlex.quote(str(each))} " for each in folders))), 1)
+    given = "".join(f"--plugin {shlex.quote(str(each))} " for each in folders)
+    return line.replace("hpn ", f"hpn {given}", 1)
 
 
 def _forget_stderr() -> None:

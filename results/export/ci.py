@@ -293,19 +293,12 @@ def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0, unused: S
 
 def _figures(groups: Sequence[Repeats]) -> list[str]:
     """Return a folded table of every figure that an expectation limits: before and now."""
-    found = [(group.title, group.gate.limited[:_MOST_FIGURES]) for group in groups if group.gate is not None]
-    told = ((title, *row) for title, limited in found for row in limited)
-    table_lines = rows(("drill", "figure", "baseline", "now"), told)
-    if not any(limited for _, limited in found):
+    gates = ((group.title, group.gate) for group in groups if group.gate is not None)
+    found = [(title, *row) for title, gate in gates for row in gate.limited[:_MOST_FIGURES]]
+    if not found:
         return []
-    return [
-        "",
-        "<details><summary>Figures, baseline and now: medians (intervals)</summary>",
-        "",
-        *table_lines,
-        "",
-        "</details>",
-    ]
+    head = "<details><summary>Figures, baseline and now: medians (intervals)</summary>"
+    return ["", head, "", *rows(("drill", "figure", "baseline", "now"), found), "", "</details>"]
 
 
 def _row(group: Repeats) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from hpn.failover.analysis.model import EdgeKind
@@ -20,23 +20,10 @@ from hpn.testbed.routing.pathcontrol.policies import DEFAULT
 from hpn.traffic.client.client import Client
 from hpn.traffic.client.ranks import PER_NIC, ranks_of
 from hpn.traffic.flows.flow import FlowSpec
-from hpn.traffic.job.chakra.work import ChakraWork
-from hpn.traffic.job.collective import CollectiveWork
-from hpn.traffic.job.messages import MessageWork
 from hpn.traffic.job.restart import RestartPolicy
-from hpn.traffic.job.trace import TraceWork
-from hpn.traffic.job.training import Training
 from hpn.traffic.jobengine.rehash import RehashPolicy
 
 _OTHER_FABRIC = "This text is about the drill's own fabric; its counts and figures are not those of the fabric below."
-_WORKS: Mapping[type[Work], str] = {
-    CollectiveWork: "collective",
-    Training: "training",
-    MessageWork: "messages",
-    TraceWork: "trace",
-    ChakraWork: "trace",
-}
-"""Key of a job in drill files by its work."""
 
 
 def describe(drill: Drill) -> list[str]:
@@ -155,7 +142,7 @@ def _work(work: Work) -> str:
         for field in fields(work)
         if getattr(work, field.name) != field.default
     ]
-    return f"{_WORKS[type(work)]} {', '.join(said)}"
+    return f"{work.KEY} {', '.join(said)}"
 
 
 def _field(name: str, value: object) -> str:

@@ -27,6 +27,7 @@ from hpn.traffic.congestion.chosen_control import ChosenControl, written
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.messages import MessageWork
 from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.job.trace import TraceWork
 from hpn.traffic.job.training import Straggler, Training
 
 FINDING_NS = 1_000_000_000
@@ -167,11 +168,11 @@ def _training(mistakes: Mistakes, where: Where, data: Plain) -> Work | None:
 
 
 _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
-    "collective": _collective,
-    "training": _training,
-    "messages": _messages,
+    CollectiveWork.KEY: _collective,
+    Training.KEY: _training,
+    MessageWork.KEY: _messages,
 }
-WORKS = (*_WORKS, "trace")
+WORKS = (*_WORKS, TraceWork.KEY)
 """Keys for the work of the ranks; a job has exactly one of them."""
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from hpn.scenarios.drill.job import plan_of
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.drill.workload import queue_pairs_of
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.traffic.flows.flow import FlowSpec
@@ -36,6 +36,4 @@ class PlannedRun:
     @cached_property
     def flows(self) -> tuple[FlowSpec, ...]:
         """Flows of its workload, or the queue pairs of its job."""
-        if self.job is not None:
-            return self.job.flows
-        return flows_of(self.drill.workload, self.fabric) if self.drill.streams else ()
+        return queue_pairs_of(self.drill, self.fabric) if self.job is None else self.job.flows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
@@ -60,6 +61,8 @@ class CollectiveWork:
     ``ways``: each group is split into this many, its ranks in turn (Multi-AllReduce: four over 512 GPUs, say).
     ``pause_ns`` passes before.
     """
+
+    KEY: ClassVar[str] = "collective"  # of a job in drill files
 
     kind: str
     size_bytes: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
@@ -126,6 +127,8 @@ class MessageWork:
     An iteration takes at least ``every_ns``: with a pause before the next burst, if there is time left. Ranks that
     exchange no messages do not wait for each other.
     """
+
+    KEY: ClassVar[str] = "messages"  # of a job in drill files
 
     pattern: str
     size_bytes: int

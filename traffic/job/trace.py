@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hpn.traffic.collectives.compose import Composer
 from hpn.traffic.collectives.registry import collective
@@ -51,6 +52,8 @@ Step = Call | Wait | SendCall | ReceiveCall
 @dataclass(frozen=True, slots=True)
 class TraceWork:
     """The steps of a trace once per iteration; times and sizes are those of the network it was recorded on."""
+
+    KEY: ClassVar[str] = "trace"  # of a job in drill files
 
     steps: tuple[Step, ...]
     slices: int = 4

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.compose import Composer
@@ -38,6 +39,8 @@ class Training:
     gradients go in ``buckets``, each as soon as the last backward pass has produced it; otherwise all at once after
     that pass. Pipeline schedule: one forward, one backward.
     """
+
+    KEY: ClassVar[str] = "training"  # of a job in drill files
 
     compute_ns: int
     data: int = 1

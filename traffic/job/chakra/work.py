@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hpn.testbed.errors import InputError
 from hpn.traffic.collectives.compose import Composer
@@ -22,6 +23,8 @@ class ChakraWork:
 
     Times and sizes are those of the network that the trace was recorded on.
     """
+
+    KEY: ClassVar[str] = "trace"  # of a job in drill files
 
     traces: tuple[RankTrace, ...]
     shared: bool = False

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import subprocess
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -77,9 +78,11 @@ async def test_a_share_is_lost_in_one_direction_of_a_link_and_nothing_in_the_oth
 
 
 async def _arrived(lab: Lab, sender: tuple[str, str], receiver: tuple[str, str]) -> int:
-    """How many of ``COUNT`` datagrams arrive from one node and address at another; a batch fits any buffer."""
+    """How many of ``COUNT`` datagrams arrive from one node and address at another; a batch fits any buffer.
+
+    A path keeps the order of a flow: when a batch's marker arrives, the batch has arrived or is lost.
+    """
     (source, from_ip), (target, to_ip) = sender, receiver
-    found = 0
     with (
         _space(lab, target).socket(socket.AF_INET, socket.SOCK_DGRAM) as inlet,
         _space(lab, source).socket(socket.AF_INET, socket.SOCK_DGRAM) as outlet,
@@ -87,23 +90,25 @@ async def _arrived(lab: Lab, sender: tuple[str, str], receiver: tuple[str, str])
         inlet.setblocking(False)
         inlet.bind((to_ip, 0))
         outlet.bind((from_ip, 0))
-        for _ in range(COUNT // BATCH):
+        outlet.connect(inlet.getsockname())
+        found = 0
+        for number in range(COUNT // BATCH):
             for _ in range(BATCH):
-                outlet.sendto(b"datagram", inlet.getsockname())
-            await asyncio.sleep(0.05)
-            found += _drained(inlet)
+                outlet.send(b"datagram")
+            found += await asyncio.wait_for(_before(b"marker %d" % number, inlet, outlet), 20)
     return found
 
 
-def _drained(inlet: socket.socket) -> int:
-    """How many datagrams wait in a socket."""
-    found = 0
+async def _before(marker: bytes, inlet: socket.socket, outlet: socket.socket) -> int:
+    """How many datagrams arrive before a marker, which is sent again until one is through."""
+    found, loop = 0, asyncio.get_running_loop()
     while True:
-        try:
-            inlet.recv(64)
-        except BlockingIOError:
-            return found
-        found += 1
+        outlet.send(marker)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.2):
+                while (datagram := await loop.sock_recv(inlet, 64)) != marker:
+                    found += datagram == b"datagram"
+                return found
 
 
 def _space(lab: Lab, node: str) -> NetNs:

@@ -326,7 +326,7 @@ async def test_traced_paths_are_where_packets_really_go() -> None:
         for sport in range(50_000, 50_020):
             path = lab.path(Flow(source.name, target.name, sport))
             before = {name: _sent(lab, name) for name in path.links}
-            _send_across(lab, source, target, sport, 50)
+            await _send_across(lab, source, target, sport, 50)
             for name in path.links:
                 assert _sent(lab, name) - before[name] >= 50, f"port {sport}: not over {name}"
 
@@ -376,17 +376,20 @@ def _sent(lab: Lab, link: str) -> int:
     return int(fields[2]) + int(fields[10])
 
 
-def _send_across(lab: Lab, source: Nic, target: Nic, sport: int, count: int) -> None:
-    """Return when all have arrived: a busy kernel forwards them, and counts them, some time after they were sent."""
-    spaces = lab.wiring.namespaces
+async def _send_across(lab: Lab, source: Nic, target: Nic, sport: int, count: int) -> None:
+    """Return when all have arrived: a busy kernel forwards them, and counts them, some time after they were sent.
+
+    The lab's own LACP runs in this process: whoever blocks here for long takes links out of their LAGs.
+    """
+    spaces, loop = lab.wiring.namespaces, asyncio.get_running_loop()
     with (
         spaces[target.host].socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
         spaces[source.host].socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
     ):
         receiver.bind((target.ip, ROCE_PORT))
-        receiver.settimeout(10)
+        receiver.setblocking(False)
         sender.bind((source.ip, sport))
         for _ in range(count):
             sender.sendto(b"x", (target.ip, ROCE_PORT))
         for _ in range(count):
-            assert receiver.recv(64) == b"x"
+            assert await asyncio.wait_for(loop.sock_recv(receiver, 64), 10) == b"x"

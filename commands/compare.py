@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from pydantic_core import to_json
@@ -17,20 +16,18 @@ from hpn.commands.followers import tell_next
 from hpn.commands.outfile import write
 from hpn.commands.page import as_json_option, show
 from hpn.results.comparison.baseline import baseline_of, held_against, read, written
-from hpn.results.comparison.differences import Difference, Finding, differences
+from hpn.results.comparison.differences import Difference, Finding
+from hpn.results.comparison.drills import Comparison, DrillGroups, compare, groups_by_drill
 from hpn.results.comparison.figures import Key, Summary, summaries
-from hpn.results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
+from hpn.results.comparison.groups import Across, Compared, Group, grouped
 from hpn.results.comparison.run_arguments import labelled, opened
-from hpn.results.judge.repeats.source_ports import shared_source_ports
-from hpn.results.run.folder import RunFolder
 from hpn.results.text.answer import answer
 from hpn.results.text.comparison import comparison_parts, held_lines
+from hpn.results.text.costs import costs_sheet
 from hpn.results.text.evidence import evidence_parts
 from hpn.results.text.printable import printable
+from hpn.results.text.tables import table
 from hpn.testbed.errors import HpnError, InputError, MachineError
-
-if TYPE_CHECKING:
-    from hpn.results.comparison.science import DifferenceEvidence
 
 _ANY = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -79,6 +76,7 @@ def compare_(
     \b
     hpn compare runs/A/link-down runs/B/link-down --across fabric
     hpn compare runs/A/* runs/B/* --html comparison.html
+    hpn compare HPN=runs/hpn single=runs/single-tor --across fabric --html comparison.html
     hpn compare hash=runs/A plb=runs/B --across settings
     hpn compare runs/main/* --save baseline.json; hpn compare runs/change/* --baseline baseline.json
     """
@@ -87,8 +85,9 @@ def compare_(
     if tell is not None and math.isnan(tell):
         raise InputError("--tell takes a number")
     runs, problems = _opened(folders)
-    groups = grouped(runs, [Across(what) for what in across])
+    asked = [Across(what) for what in across]
     if save is not None or baseline is not None:
+        groups = grouped(runs, asked)
         code = _held(_only(groups), save, baseline, as_json=as_json)
         if code:
             tell_next("compare", quiet=as_json, worse=groups[0].runs[0].folder)
@@ -96,41 +95,43 @@ def compare_(
             tell_next("compare", quiet=as_json, runs=folders, saved=save)
         left_out = _left_out(problems)
         return code or left_out
-    _tell(groups, html, tell, as_json=as_json)
-    if html is None and len(groups) > 1:
+    of_drills, lone = groups_by_drill(runs, asked)
+    found = [compare(each, tell) for each in of_drills]
+    if html is not None:
+        _write_page(html, found, lone)
+    if as_json:
+        click.echo(to_json([entry for each in found for entry in _entries(each)], indent=2, inf_nan_mode="null"))
+    else:
+        _show(found, lone)
+    if html is None and len(found[0].groups) > 1:
         tell_next("compare", quiet=as_json, runs=folders, across=across)
     return _left_out(problems)
 
 
-def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_json: bool) -> None:
-    """Print groups compared with the first, or a single group; write a page if requested."""
-    check_trusted(groups)
-    found = differences(groups)
-    why_no_evidence = why_not(groups)
-    evidence = () if why_no_evidence else _science(groups, tell)
-    if html is not None:
-        from hpn.results.page.comparing import comparison_page
-        from hpn.results.page.side_by_side import beside  # Jinja and numpy, which other commands need not load
+def _write_page(html: Path, found: Sequence[Comparison], lone: Sequence[DrillGroups]) -> None:
+    from hpn.results.page.comparing import comparison_page
+    from hpn.results.page.side_by_side import beside  # Jinja and numpy, which other commands need not load
 
-        write(html, comparison_page(groups, found, evidence, beside(groups), html), "--html")
-    if len(groups) == 1:
-        told = [_own(*each) for each in summaries(groups[0]).items()]
-    else:
-        told = [_with_evidence(each, evidence, why_no_evidence) for each in found]
-    if as_json:
-        click.echo(to_json(told, indent=2, inf_nan_mode="null"))
-    else:
-        parts = evidence_parts(evidence, why_no_evidence) if len(groups) > 1 else []
-        told_apart = {(key, each.group) for each in evidence if each.significant for key in each.keys}
-        said = [Text(f"Do they differ? {printable(answer(groups, found, evidence))}")] if len(groups) > 1 else []
-        show(*said, *comparison_parts(groups, found, told_apart), *_shared(groups), *parts)
+    charts = [beside(each.groups) for each in found]
+    write(html, comparison_page(found, charts, html, lone), "--html")
 
 
-def _shared(groups: Sequence[Group]) -> Iterator[Text]:
-    """Yield a line for each group whose runs have the same source ports."""
-    for group in groups:
-        if note := shared_source_ports(RunFolder(Path(run.folder)) for run in group.runs):
-            yield Text(printable(f"{group.label}: {note}"))
+def _show(found: Sequence[Comparison], lone: Sequence[DrillGroups]) -> None:
+    """Print what the groups of each drill cost, then each comparison."""
+    if len(found[0].groups) > 1:
+        sheet = costs_sheet(found)
+        show(table(*sheet, sheet.keys), Text())
+    for each in found:
+        if each.drill:
+            show(Text(printable(each.drill), style="bold"))
+        told_apart = {(key, of.group) for of in each.evidence if of.significant for key in of.keys}
+        several = len(each.groups) > 1
+        said = [Text(f"Do they differ? {printable(answer(each.groups, each.found, each.evidence))}")] if several else []
+        parts = evidence_parts(each.evidence, each.why_no_evidence) if several else []
+        notes = [Text(printable(note)) for note in each.notes]
+        show(*said, *comparison_parts(each.groups, each.found, told_apart), *notes, *parts)
+    for of in lone:
+        show(Text(printable(f"{of.drill}: only {of.groups[0].label} ran it: nothing to compare")))
 
 
 def _opened(words: Sequence[Path]) -> tuple[list[Compared], list[HpnError]]:
@@ -167,18 +168,23 @@ def _held(group: Group, save: Path | None, baseline: Path | None, *, as_json: bo
     return 1 if held.worse else 0
 
 
-def _science(groups: Sequence[Group], tell: float | None) -> Sequence[DifferenceEvidence]:
-    from hpn.results.comparison.science import science  # numpy, which baselines do not wait for
+def _entries(of: Comparison) -> Iterator[dict[str, object]]:
+    """Yield an entry for each difference; for a single group, for each of its figures."""
+    said = {"notes": of.notes, **({"drill": of.drill} if of.drill else {})}
+    if len(of.groups) == 1:
+        yield from (_own(*each) | said for each in summaries(of.groups[0]).items())
+    else:
+        yield from (_with_evidence(each, of) | said for each in of.found)
 
-    return science(groups, tell)
 
-
-def _with_evidence(of: Difference, evidence: Sequence[DifferenceEvidence], why_none: str) -> dict[str, object]:
+def _with_evidence(difference: Difference, of: Comparison) -> dict[str, object]:
     """Return a difference with its evidence; infinite ends of bounds become null."""
-    found = next((each for each in evidence if of.key in each.keys and each.group == of.group), None)
+    key, group = difference.key, difference.group
+    found = next((each for each in of.evidence if key in each.keys and each.group == group), None)
     told = None if found is None else asdict(found)
-    lacking = of.finding if of.finding is Finding.START_MOVED else "fewer than 2 runs have it"
-    return asdict(of) | {"evidence": told, "no_evidence": why_none or ("" if found else str(lacking))}
+    lacking = difference.finding if difference.finding is Finding.START_MOVED else "fewer than 2 runs have it"
+    why_none = of.why_no_evidence or ("" if found else str(lacking))
+    return asdict(difference) | {"evidence": told, "no_evidence": why_none}
 
 
 def _own(key: Key, summary: Summary) -> dict[str, object]:

@@ -77,7 +77,11 @@ def _not_congestion(metrics: DrillMetrics, result: EdgeResult) -> Iterator[str]:
     unanswered = {each.flow for each in last.unanswered}
     deaf = {flow.flow for flow in every if flow.flow in late and not flow.lost + flow.corrupted}  # answers were lost
     hurt = unanswered.union(deaf, (flow.flow for flow in rest))
-    blind = {number for number in hurt & late.keys() if _nobody_knew(late[number], last, number in marred)}
+    muted = deaf - unanswered - marred
+    lossy = marred | muted
+    blind = {number for number in hurt & late.keys() if _nobody_knew(late[number], last, number in lossy)}
+    if silent := {number for number in blind & muted if late[number].detect_ms is None}:
+        yield f"{queue_pairs(len(silent))} lost no data, but acknowledgements"
     yield from unnoticed([late[number] for number in sorted(blind)])
     every = [flow for flow in every if flow.flow not in blind]
     rest = [flow for flow in rest if flow.flow not in blind and flow.flow not in marred]
@@ -115,13 +119,13 @@ def _told_before(flow: FlowResult, at: int) -> bool:
     return began is not None and began < at
 
 
-def _nobody_knew(death: TooLate, last: StablePeriod, is_marred: bool) -> bool:
+def _nobody_knew(death: TooLate, last: StablePeriod, is_lossy: bool) -> bool:
     """Return True if a queue pair died because the failure had not been detected yet.
 
     If no path is left, detection would not have helped. If it was never detected, a link must lose packets.
     """
     if death.detect_ms is None:
-        return is_marred
+        return is_lossy
     reasons = [each.why or NO_PATH for each in (*last.pathless, *last.unanswered) if each.flow == death.flow]
     return death.unnoticed and not any(why.startswith(NO_PATH) for why in reasons)
 

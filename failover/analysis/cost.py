@@ -84,7 +84,7 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     hit = max(edge.flows_hit for edge in failures)
     died = sum(edge.flows_died for edge in edges)
     lost = sum(edge.lost for edge in edges)
-    gone = max(_dead_before(metrics, edge) for edge in failures)
+    gone = min(_dead_before(metrics, edge) for edge in failures)
     crossed = _crossed(edges)
     if crossed is None:
         yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
@@ -173,7 +173,7 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
     if lost < _LEAST_LOST:
         yield f"{who} lost less than {_LEAST_LOST:g} iterations"
         return
-    part = "all" if lost - late < _LEAST_LOST else f"{late:.1f}"
+    part = "all" if f"{late:.1f}" == f"{lost:.1f}" else f"{late:.1f}"
     of_these = f", {part} of them after the repair" if late >= _LEAST_LOST else ""
     yield f"{who} lost the time of {lost:.1f} iterations{of_these}"
 

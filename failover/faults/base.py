@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from hpn.failover.analysis.model import EdgeKind
 from hpn.failover.faults.actions import Action, FaultActions
-from hpn.failover.faults.streams import EVERYTHING, NOTHING, Stream
+from hpn.failover.faults.streams import EVERYTHING, NOTHING, Frames, Stream
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind
 
 MS = 1_000_000
@@ -133,6 +133,12 @@ class Fault(ABC):
     @abstractmethod
     def shows_in(self) -> frozenset[Stream]:
         """Return the streams that alone reveal it; none when it also shows elsewhere."""
+
+    @property
+    def timers_alone_notice(self) -> bool:
+        """True if nobody is told and a protocol's messages stop: the outage depends on the phase of its timer."""
+        lost = {frames for _, frames in self.silences()}
+        return self.TELLS is VisibleTo.NOBODY and bool(lost & {Frames.LACP, Frames.BGP})
 
     def on(self, fabric: Fabric) -> Fault:
         """Return the fault with its fabric data. InputError when it does not fit the fabric."""

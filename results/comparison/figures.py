@@ -46,6 +46,7 @@ class Summary:
     low: float  # the least end of all intervals
     high: float  # the largest; infinite when a run has only a lower bound
     open_ended: bool  # the median is a lower bound
+    unseen: bool = False  # every run has 0 with an upper bound; a stored baseline does not know
 
 
 def summaries(group: Group) -> Mapping[Key, Summary]:
@@ -81,4 +82,5 @@ def _summary(values: Sequence[Value]) -> Summary:
     middle = median(value.measured for value in values)
     is_open = any(value.open_ended and value.measured <= middle for value in values)
     high = math.inf if any(value.open_ended for value in values) else max(value.high for value in values)
-    return Summary(len(values), middle, min(value.low for value in values), high, is_open)
+    unseen = all(value.measured == value.low == 0 < value.high < math.inf for value in values)
+    return Summary(len(values), middle, min(value.low for value in values), high, is_open, unseen)

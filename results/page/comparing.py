@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hpn.results.comparison.differences import Difference, Finding
-from hpn.results.comparison.figures import Key, Summary, Value, values_of
+from hpn.results.comparison.drills import Comparison, DrillGroups
+from hpn.results.comparison.figures import Key, Value, values_of
 from hpn.results.comparison.groups import Across, Compared, Group
-from hpn.results.page.listing import Listing, href
+from hpn.results.page.listing import Link, Listing, Mark, href
 from hpn.results.page.render import rendered
 from hpn.results.page.runs import PAGE
 from hpn.results.page.sections import Table
@@ -25,11 +25,9 @@ from hpn.results.run.filewords import key_in_file, value_in_file
 from hpn.results.text.answer import answer
 from hpn.results.text.bounds import at_least
 from hpn.results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
+from hpn.results.text.costs import COLUMNS, costs, costs_caption
 from hpn.results.text.evidence import evidence_sheet
-from hpn.results.text.values import rounded_up, value_text
-
-if TYPE_CHECKING:
-    from hpn.results.comparison.science import DifferenceEvidence
+from hpn.results.text.values import value_text
 
 _MOST_FIGURES, _MOST_SETTINGS = 60, 60
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
@@ -40,13 +38,18 @@ _NOT_TOLD = "not told"
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonView:
-    """Content of the template, all of it text. ``apart`` and ``alike``: figures that differ, and the others."""
+class DrillView:
+    """One drill of the template, all of it text. ``apart`` and ``alike``: figures that differ, and the others.
 
-    title: str
+    ``name``: '' if the page has no other drill.
+    """
+
+    name: str
+    anchor: str
     answer: str
     settings: Listing
     groups: Table
+    notes: Sequence[str]
     apart: Sequence[Strips]
     alike: Sequence[Strips]
     left_out: int
@@ -54,29 +57,60 @@ class ComparisonView:
     tables: Sequence[Listing]
 
 
+@dataclass(frozen=True, slots=True)
+class ComparisonView:
+    """Content of the template. ``costs``: a row for each group of each drill."""
+
+    title: str
+    costs: Listing
+    drills: Sequence[DrillView]
+    lone: str  # drills that only one group ran; '' if there are none
+
+
 def comparison_page(
-    groups: Sequence[Group],
-    found: Sequence[Difference],
-    evidence: Sequence[DifferenceEvidence] = (),
-    over_time: Sequence[SideBySide] = (),
+    found: Sequence[Comparison],
+    over_time: Sequence[Sequence[SideBySide]] = (),
     page: Path | None = None,
+    lone: Sequence[DrillGroups] = (),
 ) -> str:
     """Return the page as text, to be written in UTF-8; with a path ``page`` it links to the pages of its runs.
 
-    MachineError when this installation is incomplete.
+    ``over_time``: charts of each comparison. MachineError when this installation is incomplete.
     """
-    view = comparison_view(groups, found, evidence, over_time, page)
-    return rendered("comparison.html", view, has_charts=bool(over_time))
+    view = comparison_view(found, over_time, page, lone)
+    return rendered("comparison.html", view, has_charts=any(over_time))
 
 
 def comparison_view(
-    groups: Sequence[Group],
-    found: Sequence[Difference],
-    evidence: Sequence[DifferenceEvidence] = (),
-    over_time: Sequence[SideBySide] = (),
+    found: Sequence[Comparison],
+    over_time: Sequence[Sequence[SideBySide]] = (),
     page: Path | None = None,
+    lone: Sequence[DrillGroups] = (),
 ) -> ComparisonView:
-    """Return the content of the page; ``found``: the groups' ``results.comparison.differences``."""
+    """Return the content of the page."""
+    charts_of = [*over_time, *([()] * (len(found) - len(over_time)))]
+    labels = dict.fromkeys(group.label for each in found for group in each.groups)
+    anchors = {each.drill: f"drill-{at}" for at, each in enumerate(found, start=1)}
+    several = len(found) > 1
+    rows = [
+        (
+            Link(of.drill, f"#{anchors[of.drill]}") if several else of.drill,
+            Link(of.group, _address(Path(of.folder), page)),
+            Mark(of.outcome),
+            of.cost,
+        )
+        for of in costs(found)
+    ]
+    return ComparisonView(
+        title=" against ".join(labels),
+        costs=Listing(costs_caption(found), COLUMNS, rows),
+        drills=[_drill(each, anchors[each.drill], row, page) for each, row in zip(found, charts_of, strict=True)],
+        lone=", ".join(f"{of.drill} ({of.groups[0].label})" for of in lone),
+    )
+
+
+def _drill(of: Comparison, anchor: str, over_time: Sequence[SideBySide], page: Path | None) -> DrillView:
+    groups, found, evidence = of.groups, of.found, of.evidence
     tested = {(key, each.group) for each in evidence if each.significant for key in each.keys}
     apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
@@ -91,17 +125,24 @@ def comparison_view(
         figures_sheet("Not comparable: they count from detect, which differs", groups, moved),
         figures_sheet(f"Not measured by all, but by {groups[0].label}", groups, lacking),
     )
-    return ComparisonView(
-        title=" against ".join(group.label for group in groups),
+    return DrillView(
+        name=of.drill,
+        anchor=anchor,
         answer=_LONE if len(groups) == 1 else answer(groups, found, evidence),
         settings=_settings(groups),
         groups=Table(*groups_sheet(groups)),
+        notes=of.notes,
         apart=_strips(groups, apart, page),
         alike=_strips(groups, alike, page),
         left_out=max(len(apart) - _MOST_FIGURES, 0),
-        beside=over_time,
+        beside=[_named_apart(each, anchor) for each in over_time],
         tables=[Listing(*sheet) for sheet in sheets if sheet.rows],
     )
+
+
+def _named_apart(row: SideBySide, anchor: str) -> SideBySide:
+    """Return the charts with IDs that no other drill of the page has."""
+    return replace(row, charts=tuple(replace(chart, id=f"{anchor}-{chart.id}") for chart in row.charts))
 
 
 def _settings(groups: Sequence[Group]) -> Listing:
@@ -128,22 +169,15 @@ def _strips(groups: Sequence[Group], found: Sequence[Difference], page: Path | N
     figures = []
     for each in found[:_MOST_FIGURES]:
         other, name = by_label.get(each.group), name_of(each.key) + (f" ({each.group})" if several else "")
-        tracks = [_track(groups[0], each.key, _median(each.reference, each.key), "first", page)]
+        tracks = [_track(groups[0], each.key, value_of(each.reference, each.key), "first", page)]
         if other is not None:
-            tracks.append(_track(other, each.key, _median(each.other, each.key), "other", page))
+            tracks.append(_track(other, each.key, value_of(each.other, each.key), "other", page))
         figures.append(Figure(name, each.key.unit, tracks))
     return charts(figures)
 
 
 def _track(group: Group, key: Key, text: str, side: str, page: Path | None) -> Track:
     return Track(group.label, text, list(_readings(group.runs, key, side, page)))
-
-
-def _median(found: Summary | None, key: Key) -> str:
-    """Return the median; if no run could resolve the figure, the widest upper bound."""
-    if found is not None and found.median == found.low == 0 < found.high < math.inf:
-        return f"< {value_text(rounded_up(found.high), key.unit)}"
-    return value_of(found, key)
 
 
 def _readings(runs: Sequence[Compared], key: Key, side: str, page: Path | None) -> Iterator[Reading]:
@@ -158,6 +192,13 @@ def _reading(run: Compared, value: Value, key: Key, side: str, page: Path | None
     high = math.inf if value.open_ended else value.high
     is_bound = math.isinf(high) or (value.measured == value.low == 0 and high > 0)
     text = at_least(value_text(value.measured, key.unit), open_ended=value.open_ended)
-    folder = Path(run.folder)
-    address = "" if page is None else href(folder / PAGE if os.path.isfile(folder / PAGE) else folder, page)
-    return Reading(run.folder, address, side, text, None if is_bound else value.measured, value.low, high)
+    return Reading(
+        run.folder, _address(Path(run.folder), page), side, text, None if is_bound else value.measured, value.low, high
+    )
+
+
+def _address(folder: Path, page: Path | None) -> str:
+    """Return the address of a run's page, or of its folder if it has none; '' for a page without a path."""
+    if page is None:
+        return ""
+    return href(folder / PAGE if os.path.isfile(folder / PAGE) else folder, page)

@@ -32,6 +32,7 @@ class AskedFault:
     target: str
     parameters: Mapping[str, str | int | float]  # by their keys in a drill file; durations in ns, shares of 1
     moments: tuple[PlannedMoment, ...]
+    timers_alone_notice: bool = False  # an older hpn did not say it
 
     @property
     def is_drawn(self) -> bool:

@@ -19,13 +19,13 @@ from hpn.results.comparison.groups import Across, Group, apart_in, asked_otherwi
 from hpn.results.text.bounds import at_least
 from hpn.results.text.printable import printable
 from hpn.results.text.tables import table
-from hpn.results.text.values import span_text, value_text
+from hpn.results.text.values import rounded_up, span_text, value_text
 from hpn.testbed.files.units import format_percent
 
 ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 _MEDIAN = "median outage"
 _LONGEST_HEAD = 12
-_PERCENT = "%"
+_PERCENT, _MS = "%", "ms"
 Figures = Collection[tuple[Key, str]]
 
 
@@ -238,9 +238,11 @@ def causes_sheet(groups: Sequence[Group], found: Sequence[Difference], told_apar
 
 
 def value_of(found: Summary | None, key: Key) -> str:
-    """Return the median, with '>= ' if it is a lower bound."""
+    """Return the median, '>= 1999 ms' for a lower bound; a time that no run could see is '< 1.05 ms'."""
     if found is None:
         return "-"
+    if found.unseen and key.unit == _MS:
+        return f"< {value_text(rounded_up(found.high), key.unit)}"
     return at_least(value_text(found.median, key.unit), open_ended=found.open_ended)
 
 

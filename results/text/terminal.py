@@ -17,7 +17,7 @@ from hpn.failover.analysis.intervals import downtime_interval, loop_lag_ms
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Phase
 from hpn.failover.analysis.phases import converged
 from hpn.failover.analysis.phrases import number, packets
-from hpn.failover.analysis.scattered import recovery
+from hpn.failover.analysis.scattered import recovery, scattered
 from hpn.failover.analysis.unended import worst_ms
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.drill import AskedDrill
@@ -118,6 +118,9 @@ def _going_on(metrics: DrillMetrics) -> Iterable[Text]:
     labels = [result.edge.label for result in metrics.edges if metrics.worst_began_before(result)]
     if labels:
         yield Text(f"  {_MARK} the rest of an outage that began before: {', '.join(labels[:3])}", style="dim")
+    spread = [result.edge.label for result in metrics.edges if scattered(metrics, (result,)) is not None]
+    if spread:
+        yield Text(f"  worst, median: all that a flow misses, in many holes: {', '.join(spread[:3])}", style="dim")
 
 
 def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
@@ -151,9 +154,12 @@ def _worst(ms: float, metrics: DrillMetrics, result: EdgeResult) -> str:
 def _outage_interval(metrics: DrillMetrics, result: EdgeResult) -> str:
     """Return the interval of the worst outage.
 
-    '-' for an outage without end, and for one below the resolution, whose figure has the bound itself.
+    '-' for an outage without end, for scattered loss, which is no outage, and for one below the resolution, whose
+    figure has the bound itself.
     """
     if result.never_over or metrics.worst_began_before(result) or not result.worst_outage_plbm_ms:
+        return NONE
+    if scattered(metrics, (result,)) is not None:
         return NONE
     return result.worst_outage_interval_ms.text
 

@@ -98,6 +98,7 @@ def _fault(planned: PlannedFault) -> AskedFault:
             PlannedMoment(edge.at_ns, edge.kind.value, edge.index, fault_in_words(edge.part or fault))
             for edge in planned.edges
         ),
+        timers_alone_notice=fault.timers_alone_notice,
     )
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from hpn.results.comparison.differences import differences
 from hpn.results.comparison.groups import Across, grouped
-from hpn.results.page.comparing import comparison_page
 from tests.browser.conftest import fits
+from tests.results.comparing import page_of
 from tests.results.sample import MANIFEST
 from tests.results.test_comparison import SINGLE, run
 from tests.results.test_page import HOSTILE
@@ -28,7 +28,7 @@ def test_a_comparison_is_quiet_whole_and_fits(
     hostile = replace(MANIFEST, fabric=HOSTILE, architecture="long" * 30)
     groups = grouped([run(), run(SINGLE, 549.0), run(hostile, 5.0)], list(Across))
     path = tmp_path / "comparison.html"
-    path.write_text(comparison_page(groups, differences(groups)), encoding="utf-8")
+    path.write_text(page_of(groups, differences(groups)), encoding="utf-8")
     with quiet(path, width, scheme, scripts) as shown:
         assert "figures differ" in shown.locator(".answer").inner_text()
         assert not scripts or fits(shown)

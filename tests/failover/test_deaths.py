@@ -116,6 +116,13 @@ def test_where_nobody_ever_noticed_a_link_that_loses_packets_that_is_told() -> N
     )
 
 
+def test_one_that_lost_acknowledgements_alone_and_nobody_noticed_is_told_so() -> None:
+    assert causes(died([], arrives=True)) == (
+        "failure of cut: 1 queue pair lost no data, but acknowledgements",
+        "failure of cut: detection time: 1 queue pair died 547 ms after it, and nothing that was hit noticed",
+    )
+
+
 def test_a_death_after_the_repair_is_told_once_where_its_outage_began() -> None:
     assert causes(died([lacp(390)], at_ms=(300,), repaired_ms=400)) == (
         BEFORE.replace("547 ms", "300 ms").replace("2.18 s", "390 ms"),

@@ -98,6 +98,9 @@ def test_what_a_repair_cost_a_job_is_told_apart_from_its_failure() -> None:
     assert "took 300 ms (mean before: 107 ms), the longest that began after the repair 151 ms, the job " in said
     assert said.endswith("the job lost the time of 3.5 iterations, 1.5 of them after the repair.")
     assert found.job is not None
+    small = (replace(at_failure, lost=0.08), replace(at_repair, lost=0.19))
+    text = cost(replace(found, job=replace(found.job, edges=small)), {})
+    assert text.endswith("the time of 0.3 iterations, 0.2 of them after the repair."), "not all of them"
     dead = replace(found, job=replace(found.job, edges=(replace(at_failure, longest_ms=0.0, lost=0.01), at_repair)))
     assert ": no iteration ended before the repair, the longest that began after the repair 151 ms, " in cost(dead, {})
     assert cost(dead, {}).endswith("the time of 1.5 iterations, all of them after the repair.")

@@ -19,12 +19,12 @@ from hpn.results.comparison.figures import Key, Summary
 from hpn.results.comparison.groups import Across, Compared, asked_otherwise, grouped, why_not
 from hpn.results.comparison.intervals import Span, is_degenerate
 from hpn.results.comparison.science import science
-from hpn.results.page.comparing import comparison_view
 from hpn.results.tables.edges import FIGURES
 from hpn.results.tables.table import RunFacts
 from hpn.results.text.answer import answer, survival
 from hpn.results.text.comparison import figure_of, groups_sheet, value_of
 from hpn.testbed.errors import InputError
+from tests.results.comparing import drill_view
 from tests.results.measured import job as a_job
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 from tests.results.test_science import FIRST, OTHER, exactly, runs
@@ -40,7 +40,7 @@ def said(one: list[Compared], other: list[Compared]) -> str:
     groups = grouped([*one, *other], list(Across))
     found = differences(groups)
     evidence = () if why_not(groups) else science(groups)
-    view = comparison_view(groups, found, evidence)
+    view = drill_view(groups, found, evidence)
     assert view.answer == answer(groups, found, evidence)
     return view.answer
 
@@ -72,7 +72,7 @@ def test_a_job_that_stays_dead_is_the_first_thing_told() -> None:
     groups = grouped(both, list(Across))
     one, other = (group.label for group in groups)
     assert survival(groups) == f"The job dies for good, {one}: in 0 of 6 runs; {other}: in 6 of 6 runs."
-    assert comparison_view(groups, differences(groups), ()).answer.startswith("The job dies for good, ")
+    assert drill_view(groups, differences(groups), ()).answer.startswith("The job dies for good, ")
     assert survival(groups[:1]) == ""
 
 
@@ -84,7 +84,7 @@ def test_of_single_runs_ranges_decide_and_overlapping_ones_decide_nothing() -> N
 
 def test_figures_that_a_test_tells_apart_are_among_those_that_differ_on_the_page() -> None:
     groups = grouped([*runs("1", FIRST, EVERY), *runs("2", OTHER, EVERY)], ())
-    view = comparison_view(groups, differences(groups), science(groups))
+    view = drill_view(groups, differences(groups), science(groups))
     assert [strip.name for chart in view.apart for strip in chart.strips] == [NAME]
 
 

@@ -23,7 +23,7 @@ from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Compared, check_trusted, grouped
 from hpn.results.comparison.science import science
 from hpn.results.judge.verdict import Verdict, at_most
-from hpn.results.page.comparing import comparison_page, comparison_view
+from hpn.results.page.comparing import comparison_view
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import Identity
 from hpn.results.run.manifest import Manifest
@@ -36,11 +36,13 @@ from hpn.results.text.comparison import (
     held_lines,
     name_of,
     own_sheet,
+    value_of,
 )
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.model import Fabric
+from tests.results.comparing import comparison, drill_view, page_of
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 from tests.results.shown import as_text
 from tests.results.whole import whole_run
@@ -195,7 +197,7 @@ def test_a_lone_group_tells_its_own_figures() -> None:
     (row,) = (each for each in sheet.rows if each[1] == "worst outage" and "failure" in each[0])
     assert row[2:4] == ("2", "25.0 ms")
     assert {figure_of(key) for key in summaries(group)} == {each[1] for each in sheet.rows}
-    assert comparison_view([group], ()).tables[-1].rows == sheet.rows
+    assert drill_view([group], ()).tables[-1].rows == sheet.rows
 
 
 def test_runs_that_cannot_be_trusted_are_left_out_and_counted() -> None:
@@ -448,8 +450,8 @@ def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None
     never: DrillMetrics = replace(base.metrics, edges=(replace(first, flows_unrecovered=1), *base.metrics.edges[1:]))
     single = replace(base, manifest=SINGLE, metrics=other_run(never, 549.0))
     groups = grouped([base, single], [Across.FABRIC])
-    view = comparison_view(groups, differences(groups))
-    assert view.title == "tiny (hpn) against single-tor (single-tor)"
+    view = drill_view(groups, differences(groups))
+    assert comparison_view([comparison(groups, ())]).title == "tiny (hpn) against single-tor (single-tor)"
     assert re.match(r"\d+ of \d+ figures differ: 1 worse, 0 better than the first\.", view.answer)
     (chart,) = view.apart
     (strip,) = chart.strips
@@ -465,17 +467,17 @@ def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None
     assert [row[1] for row in differs.rows] == ["worst outage"]
     assert why.rows == ((UNEXPLAINED, strip.name),)
     assert all(str(row[-1]).startswith(("ranges overlap", "the same in all runs")) for row in alike.rows)
-    text = comparison_page(groups, differences(groups))
+    text = page_of(groups, differences(groups))
     assert ">= 549 ms" in html.unescape(text)
     assert len(text) < 150_000
 
 
 def test_a_page_of_runs_that_are_alike_says_so_and_one_without_figures_too() -> None:
     groups = grouped([run(), run(replace(MANIFEST, versions={"hpn": "0.2.0"}))], ())
-    view = comparison_view(groups, differences(groups))
+    view = drill_view(groups, differences(groups))
     assert re.match(r"Not determined: the ranges of all \d+ figures overlap\.", view.answer)
     assert view.apart == ()
-    assert comparison_view(groups, ()).answer == "They have no figure in common."
+    assert drill_view(groups, ()).answer == "They have no figure in common."
 
 
 def test_the_page_has_a_chart_for_every_unit() -> None:
@@ -490,7 +492,7 @@ def test_the_page_has_a_chart_for_every_unit() -> None:
     )
     groups = grouped([run(), replace(other, verdict=replace(other.verdict, checks=checks))], ())
     found = differences(groups)
-    view = comparison_view(groups, found)
+    view = drill_view(groups, found)
     assert [(chart.title, [strip.name for strip in chart.strips]) for chart in view.apart] == [
         ("Times", ["link failure 0: worst outage"]),
         ("Shares, %", ["goodput during"]),
@@ -504,12 +506,12 @@ def test_the_page_has_a_chart_for_every_unit() -> None:
 def test_the_page_begins_with_the_settings_that_differ() -> None:
     one, other = replace(run(), identity=HERE), replace(run(SINGLE, 549.0), identity=THERE)
     groups = grouped([one, other], [Across.FABRIC])
-    view = comparison_view(groups, differences(groups))
+    view = drill_view(groups, differences(groups))
     assert [*view.settings.rows] == [
         ("fabric", "tiny (hpn)", "single-tor (single-tor)"),
         ("path_control.enabled", "false", "true"),
     ]
-    text = comparison_page(groups, differences(groups))
+    text = page_of(groups, differences(groups))
     assert text.index("path_control.enabled") < text.index("How far apart") < text.index("All figures")
 
 
@@ -536,7 +538,7 @@ def test_what_names_of_compared_runs_hold_is_text() -> None:
         MANIFEST, fabric=hostile, engine=hostile, kernel=hostile, profile=hostile, versions={"hpn": hostile}
     )
     groups = grouped([run(), run(other, 500.0)], list(Across))
-    text = comparison_page(groups, differences(groups))
+    text = page_of(groups, differences(groups))
     assert "<img" not in text
     assert "\x1b" not in text
     shown = "".join(as_text(part, 200) for part in comparison_parts(groups, differences(groups)))
@@ -580,6 +582,40 @@ def test_the_command_tells_two_fabrics_of_one_name_apart(tmp_path: Path) -> None
     assert why[2].startswith("path_control.enabled: false | true"), shown.output
 
 
+def test_drills_of_two_designs_are_compared_drill_by_drill_on_one_page(tmp_path: Path) -> None:
+    """A design review has several faults on two fabrics: it was refused, or every drill held against the first."""
+    for design, fabric in (("one", "tiny"), ("other", "small")):
+        for drill in ("link-down", "tor-crash", *(["alone"] if design == "one" else [])):
+            made = _on(whole_run(tmp_path / design / drill), load_fabric(fabric))
+            made.write_manifest(replace(made.manifest(), drill=drill))
+            made.write_drill(replace(made.drill(), name=drill))
+    page = tmp_path / "page.html"
+    asked = [f"{design}={tmp_path / design}" for design in ("one", "other")]
+    shown = CliRunner().invoke(compare_, [*asked, "--across", "fabric", "--html", str(page)])
+    assert shown.exit_code == 0, shown.exception
+    rows = [line.split()[:2] for line in shown.output.split("\n\n")[0].splitlines() if line[:1].isalpha()]
+    assert rows[2:] == [[drill, design] for drill in ("link-down", "tor-crash") for design in ("one", "other")]
+    assert shown.output.count("Do they differ?") == 2
+    assert "alone: only one ran it: nothing to compare" in shown.output
+    text = page.read_text()
+    assert text.count('href="#drill-2"') == 3, "in the answers, and in each group's cost"
+    assert 'id="drill-2"' in text
+    assert "Only one group ran alone (one): nothing to compare." in text
+    charts = re.findall(r'data-chart="([^"]*)"', text)
+    assert len(charts) == len(set(charts)) > 4
+    told = json.loads(CliRunner().invoke(compare_, [*asked, "--across", "fabric", "--json"]).output)
+    assert {entry["drill"] for entry in told} == {"link-down", "tor-crash"}
+    refused = CliRunner().invoke(compare_, [*asked, "--across", "fabric", "--save", str(tmp_path / "kept.json")])
+    assert "a baseline is of one experiment" in str(refused.exception)
+
+
+def test_a_time_that_no_run_could_see_is_its_bound_and_a_count_of_none_is_none() -> None:
+    times, deaths = Key("cut failure 0", "worst outage", "ms"), Key("", "queue pair deaths", "")
+    assert value_of(Summary(1, 0.0, 0.0, 1.051, open_ended=False, unseen=True), times) == "< 1.06 ms"
+    assert value_of(Summary(2, 0.0, 0.0, 5.0, open_ended=False), times) == "0.00 ms"
+    assert value_of(Summary(1, 0.0, 0.0, 0.0, open_ended=False), deaths) == "0"
+
+
 def test_a_folder_that_is_named_twice_is_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     one, other = (_on(whole_run(tmp_path / name), load_fabric("tiny")) for name in ("a", "b"))
@@ -620,7 +656,7 @@ def test_a_switch_that_counts_from_a_detection_that_moved_is_neither_better_nor_
         moved = {name for name, finding in found.items() if finding is Finding.START_MOVED}
         assert moved == {"switch at failure", f"{one.metrics.edges[0].edge.label}: switch"}
         assert not moved & {name_of(each.key) for each in science(groups)}
-        told = comparison_view(groups, differences(groups)).answer
+        told = drill_view(groups, differences(groups)).answer
         assert "2 more cannot be compared: they count from detect" in told
 
 

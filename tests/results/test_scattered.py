@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -93,3 +94,21 @@ def test_one_run_of_random_loss_says_that_it_is_one_draw(given: dict[str, float]
     line = "random loss: one draw; --repeat N tells how far it varies"
     assert (line in as_text(summary(manifest, SOME, verdict(SOME), asked))) is is_told
     assert (line in page(run_of(SOME, verdict(SOME), manifest=manifest, drill=asked))) is is_told
+
+
+@pytest.mark.parametrize(("repeat", "is_told"), [(0, True), (2, False)])
+def test_one_run_of_a_fault_that_timers_notice_says_that_it_is_one_draw(repeat: int, is_told: bool) -> None:
+    asked = replace(DRILL, faults=(replace(DRILL.faults[0], timers_alone_notice=True),))
+    manifest = replace(MANIFEST, repeat=repeat)
+    line = (
+        "only timers notice the fault, and their phase decides the outage: one draw; --repeat N tells how far it varies"
+    )
+    assert (line in as_text(summary(manifest, SOME, verdict(SOME), asked))) is is_told
+    shown = re.sub("<[^>]+>", "", page(run_of(SOME, verdict(SOME), manifest=manifest, drill=asked)))  # terms are marked
+    assert (line in shown) is is_told
+
+
+def test_the_table_tells_that_scattered_loss_is_no_outage_and_gives_it_no_interval() -> None:
+    text = as_text(summary(MANIFEST, SOME, verdict(SOME)))
+    assert "worst, median: all that a flow misses, in many holes: link failure 0" in text
+    assert not [line for line in text.splitlines() if line.startswith("link failure 0") and ".." in line]

@@ -19,7 +19,7 @@ from hpn.results.export.junit_xml import Case, Status, Suite, report
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.manifest import Manifest
-from hpn.results.text.terminal import describe
+from hpn.results.text.checks import describe
 from hpn.testbed.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hpn.results.export.junit import Judged, Unmade
 from hpn.results.judge.verdict import Outcome, Verdict, worst_exit_code
-from hpn.results.text.terminal import describe
+from hpn.results.text.checks import describe
 from hpn.results.text.width import shortened
 from hpn.results.text.xml import possible
 

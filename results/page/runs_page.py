@@ -25,7 +25,7 @@ from hpn.results.page.runs import OneRun, in_order, of_suite, runs_below
 from hpn.results.page.series import Series, counted, judged, section_of, series_of, worst
 from hpn.results.page.suite import Gated, suite_in
 from hpn.results.run.manifest import Manifest
-from hpn.results.text.terminal import measured_text
+from hpn.results.text.checks import measured_text
 from hpn.results.text.values import value_text
 from hpn.testbed.vm.engines import has_virtual_time
 

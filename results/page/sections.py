@@ -14,8 +14,8 @@ from hpn.failover.analysis.phrases import number
 from hpn.results.judge.verdict import Check
 from hpn.results.page.chart import Chart, Line, Moment, thinned
 from hpn.results.page.time_charts import GROUP, X_LABEL
+from hpn.results.text.checks import interval_text, margin_text, measured_text
 from hpn.results.text.job import OF_LINKS, ON_LINKS, placement_rows
-from hpn.results.text.terminal import interval_text, margin_text, measured_text
 from hpn.results.text.values import milliseconds, value_text
 
 _MOST_PORTS = 16

@@ -14,7 +14,7 @@ from hpn.failover.analysis.phrases import packets, queue_pairs
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.page.names import Names
 from hpn.results.run.drill import AskedDrill, AskedFault
-from hpn.results.text.terminal import describe
+from hpn.results.text.checks import describe
 
 _ANSWERS = {
     Outcome.PASS: "Yes: every expectation of the drill was kept.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hpn.results.judge.verdict import Check
 from hpn.results.page.axis import Linear, Logarithmic, Tick, linear, logarithmic_ms
-from hpn.results.text.terminal import measured_text
+from hpn.results.text.checks import measured_text
 
 MS, _PERCENT = "ms", "%"
 _LANES, _TICKS = 12, 6

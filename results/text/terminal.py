@@ -12,29 +12,28 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.intervals import downtime_interval, loop_lag_ms
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Phase
 from hpn.failover.analysis.phases import converged
-from hpn.failover.analysis.phrases import number, packets
-from hpn.failover.analysis.scattered import recovery, scattered
-from hpn.failover.analysis.unended import worst_ms
-from hpn.results.judge.verdict import Check, Outcome, Verdict
+from hpn.failover.analysis.phrases import packets
+from hpn.failover.analysis.scattered import recovery
+from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
-from hpn.results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
+from hpn.results.text.bounds import at_least
+from hpn.results.text.checks import checks_table
 from hpn.results.text.impairment import impairment_table
 from hpn.results.text.job import job_parts
+from hpn.results.text.outages import outage_notes, outages_table
 from hpn.results.text.ports import balance_lines, course_table, ports_table
 from hpn.results.text.random_faults import one_draw
 from hpn.results.text.tables import table
 from hpn.results.text.transfers import transfers_table
-from hpn.results.text.values import NONE, milliseconds, rate, rounded_up, span_text, value_text
+from hpn.results.text.values import milliseconds
 from hpn.testbed.lag.datapaths import DATAPATHS
 from hpn.testbed.vm.engines import ENGINES
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
-_MARK = "..."
 _CONVERGED = "converged"
 _LONG_SWITCH_MS = 1_000
 _WAY_OUT = "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml-virtual-time (CPU load cannot touch it)"
@@ -56,7 +55,7 @@ def summary(
         parts += [Text(), *job_parts(metrics, metrics.beside)]
     if metrics is not None and metrics.edges and metrics.has_streams:
         delays = impairment_table(metrics)
-        parts += [Text(), _outages(metrics), *_going_on(metrics)]
+        parts += [Text(), outages_table(metrics), *outage_notes(metrics)]
         parts += [] if delays is None else [Text(), delays]
     if metrics is not None and metrics.edges:
         parts += [Text(), _phases(metrics), *_notes(metrics), *_of_lag(manifest, metrics)]
@@ -68,7 +67,7 @@ def summary(
         parts += [Text(), ports_table(metrics.ports), *map(Text, balance_lines(metrics.ports))]
         parts += [] if course is None else [Text(), course]
     if verdict.checks:
-        parts += [Text(), _checks(verdict.checks)]
+        parts += [Text(), checks_table(verdict.checks)]
     if metrics is not None:
         parts += [Text(), *(Text(line) for line in _method(metrics))]
     return Group(*parts)
@@ -80,22 +79,6 @@ def _on_this_kernel(manifest: Manifest) -> bool:
     return spec is not None and not spec.own_kernel
 
 
-def describe(check: Check) -> str:
-    """Return one line: measured, limit, margin, evidence."""
-    said = []
-    if (measured := measured_text(check)) != NONE:
-        said.append(f"measured {measured}")
-    if check.limit is not None:
-        said.append(f"limit {value_text(check.limit, check.unit)}")
-    if (room := margin_text(check)) != NONE:
-        said.append(f"margin {room}")
-    if within := interval_text(check):
-        said.append(f"interval {within}")
-    if check.evidence:
-        said.append(check.evidence)
-    return ", ".join(said) or check.outcome.value
-
-
 def _headline(manifest: Manifest, verdict: Verdict) -> Text:
     line = Text(verdict.outcome.value.upper(), style=_STYLE[verdict.outcome])
     repeat = f" #{manifest.repeat}" if manifest.repeat else ""
@@ -105,68 +88,6 @@ def _headline(manifest: Manifest, verdict: Verdict) -> Text:
     facts += [f"phase {manifest.phase}: faults {manifest.phase_ms:.0f} ms later"] if manifest.phase > 1 else []
     line.append(f"  {manifest.drill}{repeat} on {manifest.fabric} ({', '.join(filter(None, facts))})", style="default")
     return line
-
-
-def _outages(metrics: DrillMetrics) -> Table:
-    columns = ("edge", ">flows hit", ">lossy", ">worst", ">TBM", ">interval", ">median", ">TBM", ">noise", ">lost")
-    goodput = (">goodput before", ">during", ">after")
-    rows = [_outage_row(metrics, result) for result in metrics.edges]
-    return table("outage in ms = missing / rate (TBM: by time stamps); goodput in bit/s", columns + goodput, rows)
-
-
-def _going_on(metrics: DrillMetrics) -> Iterable[Text]:
-    labels = [result.edge.label for result in metrics.edges if metrics.worst_began_before(result)]
-    if labels:
-        yield Text(f"  {_MARK} the rest of an outage that began before: {', '.join(labels[:3])}", style="dim")
-    spread = [result.edge.label for result in metrics.edges if scattered(metrics, (result,)) is not None]
-    if spread:
-        yield Text(f"  worst, median: all that a flow misses, in many holes: {', '.join(spread[:3])}", style="dim")
-
-
-def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
-    median_open = 0 < result.flows_lossy <= 2 * result.flows_unrecovered
-    mark = f"{_MARK} " if metrics.worst_began_before(result) else ""
-    return (
-        result.edge.label,
-        number(result.flows_hit),
-        number(result.flows_lossy),
-        mark + _worst(result.worst_outage_plbm_ms, metrics, result),
-        mark + _worst(result.worst_outage_tbm_ms, metrics, result) if result.flows_lossy else NONE,
-        _outage_interval(metrics, result),
-        at_least(outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms), open_ended=median_open),
-        at_least(milliseconds(result.median_outage_tbm_ms), open_ended=median_open) if result.flows_lossy else NONE,
-        milliseconds(metrics.noise.noise_floor_ms),
-        number(result.lost),
-        rate(result.goodput.before_bps),
-        rate(result.goodput.during_bps),
-        rate(result.goodput.after_bps),
-    )
-
-
-def _worst(ms: float, metrics: DrillMetrics, result: EdgeResult) -> str:
-    """Return '3.32', '>= 5800' as in the expectation, or 'never' if the flow died when the window was over."""
-    if result.never_over:
-        least_ms = max(ms, worst_ms(metrics, result))
-        return at_least(milliseconds(least_ms)) if least_ms else NEVER
-    return outage_text(ms, result.worst_outage_interval_ms)
-
-
-def _outage_interval(metrics: DrillMetrics, result: EdgeResult) -> str:
-    """Return the interval of the worst outage.
-
-    '-' for an outage without end, for scattered loss, which is no outage, and for one below the resolution, whose
-    figure has the bound itself.
-    """
-    if result.never_over or metrics.worst_began_before(result) or not result.worst_outage_plbm_ms:
-        return NONE
-    if scattered(metrics, (result,)) is not None:
-        return NONE
-    return result.worst_outage_interval_ms.text
-
-
-def outage_text(ms: float, interval: Interval) -> str:
-    """Return '3.32'; an outage that was not seen is shorter than the resolution: '< 0.83'."""
-    return f"< {milliseconds(rounded_up(interval.high))}" if ms == 0 and interval.high else milliseconds(ms)
 
 
 def _phases(metrics: DrillMetrics) -> Table:
@@ -229,23 +150,6 @@ def _downtimes(metrics: DrillMetrics) -> Iterable[Text]:
         )
 
 
-def _checks(checks: Iterable[Check]) -> Table:
-    rows = [
-        (
-            check.outcome.value,
-            check.text,
-            measured_text(check),
-            interval_text(check),
-            NONE if check.limit is None else value_text(check.limit, check.unit),
-            margin_text(check),
-            check.evidence,
-        )
-        for check in checks
-    ]
-    columns = ("", "expectation", ">measured", ">interval", ">limit", ">margin", "evidence")
-    return table("expectations", columns, rows, keys=2)
-
-
 def _of_lag(manifest: Manifest, metrics: DrillMetrics) -> Iterable[Text]:
     """Yield what the LAG's time at a repair consists of, where it took long: it decides the outage without a spare."""
     kind = DATAPATHS.get(manifest.datapath)
@@ -295,34 +199,3 @@ def _of_streams(metrics: DrillMetrics) -> Iterable[str]:
             f" {milliseconds(plan.every_ms)} ms; planned pauses count neither for outages nor as pauses of senders, and"
             " goodput is that of the time in which was to be sent; a recovery is seen up to a pause late"
         )
-
-
-def measured_text(check: Check) -> str:
-    """Return '20.0 ms', '45' or '-'; a figure below the resolution is an upper bound: '< 0.83 ms'.
-
-    A lower bound is '>= 4428 ms'; an event that never came, without a bound, is 'never'.
-    """
-    if check.never and not check.measured:
-        return NEVER
-    if check.measured is None:
-        return NONE
-    if check.open_ended:
-        return at_least(value_text(check.measured, check.unit))
-    if check.measured == 0 and check.low == 0 and check.high:
-        return f"< {value_text(rounded_up(check.high), check.unit)}"
-    return value_text(check.measured, check.unit)
-
-
-def margin_text(check: Check) -> str:
-    """Return '30.0 ms' or '-4'; for a lower bound '<= -4328 ms', or '< 0 ms' if its size is unknown."""
-    if check.margin is not None:
-        room = value_text(check.margin, check.unit)
-        return (at_most if check.is_upper else at_least)(room, open_ended=check.open_ended)
-    return f"{BELOW_ZERO} {check.unit}".rstrip() if check.never else NONE
-
-
-def interval_text(check: Check) -> str:
-    """Return the interval of the measured figure, '19.2 to 20.8 ms'; '' if the figure itself has the bound."""
-    if not check.uncertainty or check.measured == 0 == check.low or check.low is None or check.high is None:
-        return ""
-    return span_text(check.low, check.high, check.unit)

@@ -12,9 +12,9 @@ from rich.text import Text
 from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import EdgeResult
 from hpn.failover.analysis.phrases import plain
+from hpn.results.text.checks import interval_text, measured_text
 from hpn.results.text.printable import printable
 from hpn.results.text.tables import table
-from hpn.results.text.terminal import interval_text, measured_text
 from hpn.results.text.values import milliseconds, rate, value_text
 from hpn.scenarios.model.answer import Basis, LinkLoad, ModelAnswer
 from hpn.scenarios.model.failover_times import Case, FailoverTimes

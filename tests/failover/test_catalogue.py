@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from hpn.failover.faults import FAULTS, Fault
+from hpn.failover.faults import FAULTS, Fault, make
 from hpn.failover.faults.base import LinkFault, lacks
 from hpn.testbed.entries import Registry
 
@@ -46,3 +46,34 @@ def test_what_a_fault_says_goes_together(kind: str) -> None:
     assert fault.PER_MONTH > 0
     if fault.WANTS_SESSIONS:
         assert not fault.SESSIONS_DOWN, "it would hide itself"
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "alone"),
+    [
+        ("silent-drop", {}, True),
+        ("silent-drop", {"share": 0.01}, False),
+        ("silent-drop", {"traffic": "data"}, False),
+        ("one-way-loss", {"direction": "up"}, True),
+        ("lacp-loss", {"direction": "up"}, True),
+        ("arp-loss", {}, False),
+        ("bit-corruption", {"share": 0.5}, False),
+        ("link-down", {}, False),
+    ],
+)
+def test_timers_alone_notice_what_starves_a_protocol_and_tells_nobody(
+    kind: str, parameters: dict[str, int | float | str], alone: bool
+) -> None:
+    assert make(kind, "p0.s0.h0.r0.0", parameters).timers_alone_notice is alone
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "alone"),
+    [
+        ("agg-dataplane-death", "p0.a0.0", False),
+        ("tor-control-hang", "p0.s0.t0.0", True),
+        ("tor-crash", "p0.s0.t0.0", False),
+    ],
+)
+def test_timers_alone_notice_a_switch_that_dies_behind_its_lights(kind: str, target: str, alone: bool) -> None:
+    assert make(kind, target, {}).timers_alone_notice is alone

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpn.failover.analysis.phrases import number, plain
 from hpn.results.judge.verdict import Check, Outcome
-from hpn.results.text.terminal import describe
+from hpn.results.text.checks import describe
 from hpn.results.text.values import value_text
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,8 @@ from hpn.results.judge.repeats.view import repeats_summary
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.page.sections import check_rows
 from hpn.results.run.figures import verdict_files
-from hpn.results.text.terminal import describe, summary
+from hpn.results.text.checks import describe
+from hpn.results.text.terminal import summary
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
 from tests.results.sample import MANIFEST

@@ -10,7 +10,8 @@ import pytest
 
 from hpn.failover.analysis.downtime import Downtime
 from hpn.results.judge.verdict import at_most, decide, holds
-from hpn.results.text.terminal import describe, summary
+from hpn.results.text.checks import describe
+from hpn.results.text.terminal import summary
 from hpn.results.text.values import milliseconds
 from tests.results.sample import MANIFEST, metrics, ports, verdict
 from tests.results.shown import as_text

@@ -9,7 +9,7 @@ import pytest
 from hpn.failover.analysis.job import DeathFact, JobMetrics
 from hpn.failover.analysis.model import EdgeKind
 from hpn.results.judge.verdict import Check, Outcome
-from hpn.results.text.terminal import describe
+from hpn.results.text.checks import describe
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.metrics import METRICS

@@ -17,8 +17,8 @@ from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.comparison.edge_figures import FIGURES, OUTAGES, figures_of
 from hpn.results.text.bounds import at_least
+from hpn.results.text.outages import outage_text
 from hpn.results.text.tables import table
-from hpn.results.text.terminal import outage_text
 from hpn.results.text.values import milliseconds
 
 PUBLISHABLE_REPEATS = 10

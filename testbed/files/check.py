@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import Document, Plain, Where, shorten
 from hpn.testbed.files.units import Within
@@ -86,10 +87,13 @@ def dotted(where: Where) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], what: str = "it takes") -> str:
-    """Return 'did you mean X?' or, when no name is similar, list all of ``known``."""
-    known = list(known)
-    near = get_close_matches(name, known, n=2, cutoff=0.65)
-    return f"did you mean {' or '.join(near)}?" if near else f"{what} {', '.join(known)}"
+    """Return 'did you mean X?' or, when no name is similar, list all of ``known``; a plug-in may bring more of some."""
+    names = list(known)
+    near = get_close_matches(name, names, n=2, cutoff=0.65)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    more = ", or load its plug-in: hpn --plugin FOLDER" if isinstance(known, Registry) else ""
+    return f"{what} {', '.join(names)}{more}"
 
 
 class _Mistake:

@@ -20,7 +20,7 @@ def test_a_daemon_that_is_added_can_be_named_and_says_what_it_cannot_carry(monke
     """What it cannot carry is part of its entry: there is no second list."""
     wanted = FabricSpec(bgp=BgpSpec(daemon="gobgp"))
     assert contradictions(wanted) == [
-        (("bgp", "daemon"), "bgp.daemon is 'gobgp'; write one of bird, frr"),
+        (("bgp", "daemon"), "bgp.daemon is 'gobgp'; write one of bird, frr, or load its plug-in: hpn --plugin FOLDER"),
     ]
     never = replace(BIRD, name="gobgp", contradictions=lambda _spec: [(("segments",), "too many for it")])
     monkeypatch.setitem(DAEMONS._entries, "gobgp", never)

@@ -21,7 +21,7 @@ from hpn.results.comparison.drills import Comparison, DrillGroups, compare, grou
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Compared, Group, grouped
 from hpn.results.comparison.run_arguments import labelled, opened
-from hpn.results.text.answer import answer
+from hpn.results.text.answer import answer_of
 from hpn.results.text.comparison import comparison_parts, held_lines
 from hpn.results.text.costs import costs_sheet
 from hpn.results.text.evidence import evidence_parts
@@ -117,19 +117,21 @@ def _write_page(html: Path, found: Sequence[Comparison], lone: Sequence[DrillGro
 
 
 def _show(found: Sequence[Comparison], lone: Sequence[DrillGroups]) -> None:
-    """Print what the groups of each drill cost, then each comparison."""
-    if len(found[0].groups) > 1:
-        sheet = costs_sheet(found)
-        show(table(*sheet, sheet.keys), Text())
+    """Print the answer, then outcome and cost of each group, then the figures; several drills begin with the costs."""
+    sheet = costs_sheet(found)
+    cost = [table(*sheet, sheet.keys)] if len(found[0].groups) > 1 else []
+    if len(found) > 1:
+        show(*cost)
     for each in found:
         if each.drill:
             show(Text(printable(each.drill), style="bold"))
-        told_apart = {(key, of.group) for of in each.evidence if of.significant for key in of.keys}
         several = len(each.groups) > 1
-        said = [Text(f"Do they differ? {printable(answer(each.groups, each.found, each.evidence))}")] if several else []
+        said = [Text(f"Do they differ? {printable(answer_of(each))}")] if several else []
+        told_apart = {(key, of.group) for of in each.evidence if of.significant for key in of.keys}
         parts = evidence_parts(each.evidence, each.why_no_evidence) if several else []
         notes = [Text(printable(note)) for note in each.notes]
-        show(*said, *comparison_parts(each.groups, each.found, told_apart), *notes, *parts)
+        costs = cost if len(found) == 1 else []
+        show(*said, *costs, *comparison_parts(each.groups, each.found, told_apart), *notes, *parts)
     for of in lone:
         show(Text(printable(f"{of.drill}: only {of.groups[0].label} ran it: nothing to compare")))
 

@@ -6,6 +6,7 @@ Changes when a comparison finds out something else. Reads ``paths.jsonl`` of the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from hpn.results.comparison.differences import Difference, differences
 from hpn.results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
 from hpn.results.judge.repeats.source_ports import shared_source_ports
 from hpn.results.run.folder import RunFolder
+from hpn.results.text.random_faults import one_draw
+from hpn.testbed.errors import InputError, MachineError
 
 if TYPE_CHECKING:  # imports numpy
     from hpn.results.comparison.science import DifferenceEvidence
@@ -29,6 +32,7 @@ class Comparison:
     evidence: Sequence[DifferenceEvidence] = ()
     why_no_evidence: str = ""
     notes: tuple[str, ...] = ()
+    draw: str = ""  # why single runs decide nothing: another draw or phase would differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,21 @@ def compare(of: DrillGroups, tell: float | None) -> Comparison:
         from hpn.results.comparison.science import science  # numpy, which baselines do not wait for
 
         evidence = science(of.groups, tell)
-    return Comparison(of.drill, of.groups, differences(of.groups), evidence, why_none, tuple(_notes(of.groups)))
+    notes = tuple(_notes(of.groups))
+    return Comparison(of.drill, of.groups, differences(of.groups), evidence, why_none, notes, _draw(of.groups))
+
+
+def _draw(groups: Sequence[Group]) -> str:
+    """Return why a group of one run is one draw; '' if no group is, or its folder does not tell."""
+    if len(groups) < 2:
+        return ""
+    for group in groups:
+        if len(group.runs) == 1:
+            run = group.runs[0]
+            with suppress(InputError, MachineError):
+                if told := one_draw(run.manifest, RunFolder(Path(run.folder)).drill()):
+                    return told
+    return ""
 
 
 def _notes(groups: Sequence[Group]) -> Iterator[str]:

@@ -6,6 +6,7 @@ Changes when another figure is compared. The figure of an outage without end is 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -14,6 +15,8 @@ from hpn.results.comparison.edge_figures import figures_of
 from hpn.results.comparison.groups import Compared, Group
 
 _LOWER_IS_WORSE = frozenset({"at_least", "above"})
+_HARM = re.compile(r"\b(outage|lost|deaths|unrecovered|wrong)\b")
+"""Figures of which more is worse even where a drill shows harm and limits it by 'at least'."""
 _MS = "ms"
 
 
@@ -73,7 +76,8 @@ def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
         if check.measured is not None and math.isfinite(check.measured):
             low = check.measured if check.low is None else min(check.low, check.measured)
             high = check.measured if check.high is None else max(check.high, check.measured)
-            key = Key("", check.subject, check.unit, check.bound not in _LOWER_IS_WORSE)
+            more_is_worse = check.bound not in _LOWER_IS_WORSE or bool(_HARM.search(check.subject))
+            key = Key("", check.subject, check.unit, more_is_worse)
             yield key, Value(check.measured, low, high, check.open_ended)
 
 

@@ -69,6 +69,7 @@ class DifferenceEvidence:
     more_runs: int | None = None
     degenerate: bool = False
     also: tuple[Key, ...] = ()
+    resolved: bool = True  # False: one value lies in the intervals of all runs, so that all may have had it
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -77,8 +78,8 @@ class DifferenceEvidence:
 
     @property
     def significant(self) -> bool:
-        """True if its test shows a difference, at 5 % corrected for all figures that vary."""
-        return self.holm is not None and self.holm < SIGNIFICANT
+        """True if its test shows a difference that runs resolve, at 5 % corrected for all figures that vary."""
+        return self.resolved and self.holm is not None and self.holm < SIGNIFICANT
 
     @property
     def differs(self) -> bool:
@@ -142,8 +143,13 @@ def evidence(key: Key, label: str, first: Runs, other: Runs) -> DifferenceEviden
     return DifferenceEvidence(
         key, label, (len(first), len(other)), len(pairs), at[median], ends[median] if enough_for_median else None,
         at[mean], ends[mean], cliffs_delta(one, two), tested.name, tested.exact, tested.p,
-        degenerate=enough and degenerate,
+        degenerate=enough and degenerate, resolved=_resolved(first, other),
     )  # fmt: skip
+
+
+def _resolved(first: Runs, other: Runs) -> bool:
+    values = [value for runs in (first, other) for _, value in runs]
+    return max(value.low for value in values) > min(math.inf if each.open_ended else each.high for each in values)
 
 
 def _with_more(

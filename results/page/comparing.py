@@ -22,7 +22,7 @@ from hpn.results.page.sections import Table
 from hpn.results.page.side_by_side import SideBySide
 from hpn.results.page.strip import Figure, Reading, Strips, Track, charts
 from hpn.results.run.filewords import key_in_file, value_in_file
-from hpn.results.text.answer import answer
+from hpn.results.text.answer import answer_of
 from hpn.results.text.bounds import at_least
 from hpn.results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
 from hpn.results.text.costs import COLUMNS, costs, costs_caption
@@ -128,7 +128,7 @@ def _drill(of: Comparison, anchor: str, over_time: Sequence[SideBySide], page: P
     return DrillView(
         name=of.drill,
         anchor=anchor,
-        answer=_LONE if len(groups) == 1 else answer(groups, found, evidence),
+        answer=_LONE if len(groups) == 1 else answer_of(of),
         settings=_settings(groups),
         groups=Table(*groups_sheet(groups)),
         notes=of.notes,

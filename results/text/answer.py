@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.phrases import many
 from hpn.results.comparison.differences import Difference, Finding
+from hpn.results.comparison.drills import Comparison
 from hpn.results.comparison.groups import Group
 from hpn.results.text.comparison import name_of
 
@@ -27,6 +28,13 @@ def answer(groups: Sequence[Group], found: Sequence[Difference], evidence: Seque
     A figure differs if both its test and its interval say so. Ranges decide only for runs without a test.
     """
     return " ".join(filter(None, (survival(groups), *_of_figures(found, evidence))))
+
+
+def answer_of(of: Comparison) -> str:
+    """Return the answer; of single runs of a fault that is drawn, that they decide nothing."""
+    if of.draw:
+        return " ".join(filter(None, (survival(of.groups), f"Not determined by one run: {of.draw}.")))
+    return answer(of.groups, of.found, of.evidence)
 
 
 def _of_figures(found: Sequence[Difference], evidence: Sequence[DifferenceEvidence]) -> Iterator[str]:

@@ -37,6 +37,12 @@ def evidence_parts(found: Sequence[DifferenceEvidence], why_not: str) -> list[Re
     return [table(*sheet, sheet.keys)] if sheet.rows else []
 
 
+def _test(of: DifferenceEvidence) -> str:
+    """Return the test; for a difference that no run resolves, that its p says nothing."""
+    told = of.test if of.exact else f"{of.test}, approximate"
+    return told if of.resolved else f"{told}; below what a run resolves"
+
+
 def evidence_sheet(found: Sequence[DifferenceEvidence]) -> Sheet:
     """Return a row for every figure, with the group if there are several."""
     several = len({each.group for each in found}) > 1
@@ -50,7 +56,7 @@ def evidence_sheet(found: Sequence[DifferenceEvidence]) -> Sheet:
             _span(each.delta, ""),
             _p(each.p),
             _p(each.holm),
-            each.test if each.exact else f"{each.test}, approximate",
+            _test(each),
             _more(each),
         )
         for each in found

@@ -19,7 +19,7 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.comparison import baseline as baselines
 from hpn.results.comparison.baseline import baseline_of, held_against, read, written
 from hpn.results.comparison.differences import CPU_COST, UNEXPLAINED, Difference, Finding, differences, told_apart
-from hpn.results.comparison.figures import Key, Summary, summaries
+from hpn.results.comparison.figures import Key, Summary, summaries, values_of
 from hpn.results.comparison.groups import Across, Compared, check_trusted, grouped
 from hpn.results.comparison.science import science
 from hpn.results.judge.verdict import Verdict, at_most
@@ -607,6 +607,30 @@ def test_drills_of_two_designs_are_compared_drill_by_drill_on_one_page(tmp_path:
     assert {entry["drill"] for entry in told} == {"link-down", "tor-crash"}
     refused = CliRunner().invoke(compare_, [*asked, "--across", "fabric", "--save", str(tmp_path / "kept.json")])
     assert "a baseline is of one experiment" in str(refused.exception)
+
+
+def test_one_draw_of_random_loss_of_each_design_decides_nothing(tmp_path: Path) -> None:
+    """'0 worse, 3 better' was said of one run each, while two draws of one design lay further apart."""
+    for design, fabric in (("one", "tiny"), ("other", "small")):
+        made = _on(whole_run(tmp_path / design), load_fabric(fabric))
+        fault = replace(made.drill().faults[0], parameters={"share": 0.01})
+        made.write_drill(replace(made.drill(), faults=(fault,)))
+    page = tmp_path / "page.html"
+    asked = [str(tmp_path / "one"), str(tmp_path / "other"), "--across", "fabric"]
+    told = "Not determined by one run: random loss: one draw; --repeat N tells how far it varies."
+    shown = CliRunner().invoke(compare_, [*asked, "--html", str(page)], env={"COLUMNS": "200"})
+    assert f"Do they differ? {told}" in shown.output
+    assert told in page.read_text()
+
+
+@pytest.mark.parametrize(("text", "more_is_worse"), [("flows unrecovered", True), ("goodput after", False)])
+def test_more_harm_is_worse_even_where_a_drill_asks_for_at_least_some(text: str, more_is_worse: bool) -> None:
+    found = run()
+    check = replace(found.verdict.checks[0], text=f"{text} at least 1", bound="at_least")
+    (key,) = (
+        key for key in values_of(replace(found, verdict=replace(found.verdict, checks=(check,)))) if not key.where
+    )
+    assert key.more_is_worse is more_is_worse
 
 
 def test_a_time_that_no_run_could_see_is_its_bound_and_a_count_of_none_is_none() -> None:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from hpn.results.comparison.exact import cliffs_delta, holm, mann_whitney, signed
-from hpn.results.comparison.figures import values_of
+from hpn.results.comparison.figures import Key, Value, values_of
 from hpn.results.comparison.groups import Compared, grouped, why_not
 from hpn.results.comparison.intervals import Span, bca, difference_of, interval_of_groups, mean, median, paired
-from hpn.results.comparison.science import DifferenceEvidence, science
+from hpn.results.comparison.science import DifferenceEvidence, evidence, science
 from hpn.results.judge.verdict import Check, Outcome, decide
+from hpn.results.text.evidence import evidence_sheet
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 
 PERMEABLE = (0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46)
@@ -220,6 +221,22 @@ def _asked(run: Compared) -> Check:
     ms = run.metrics.edges[0].worst_outage_plbm_ms
     found = next(value for key, value in values_of(run).items() if value.measured == ms and key.name == "worst outage")
     return Check("worst outage < 50 ms", Outcome.PASS, ms, None, unit="ms", low=found.low, high=found.high)
+
+
+def test_a_difference_that_no_run_resolves_is_none_whatever_its_test_says() -> None:
+    """73.4 against 72.7 us, each from 0 to 78 us, in all of ten runs: p was 0.018, and 'better' was said."""
+    key = Key("cut failure 0", "converge", "ms")
+
+    def of(ms: float, low: float) -> list[tuple[Compared, Value]]:
+        made = runs("1", [20.0] * 10, range(1, 11))
+        return [(run, Value(ms + at / 1e6, low, 0.078)) for at, run in enumerate(made)]
+
+    unresolved = replace(evidence(key, "other", of(0.0734, 0.0), of(0.0727, 0.0)), holm=0.018)
+    assert (unresolved.p or 1) < 0.05
+    assert not unresolved.significant
+    assert evidence_sheet([unresolved]).rows[0][-2].endswith("; below what a run resolves")
+    faster = [(run, Value(value.measured / 7, 0.0, 0.02)) for run, value in of(0.0734, 0.0)]
+    assert replace(evidence(key, "other", of(0.0734, 0.073), faster), holm=0.018).significant
 
 
 def test_an_outage_that_was_not_seen_is_no_number() -> None:

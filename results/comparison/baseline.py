@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from hpn.results.comparison.differences import Difference, Finding, start_moved, told_apart, without_start
-from hpn.results.comparison.figures import Key, Summary, summaries
+from hpn.results.comparison.figures import Key, Summary, is_harm, summaries
 from hpn.results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
 from hpn.results.judge.verdict import without_limit
 from hpn.results.run.files import first_mistake
@@ -170,7 +170,7 @@ def _measured_with(baseline: Baseline, group: Group) -> str:
 def _figure(kept: StoredFigure) -> tuple[Key, Summary]:
     name = kept.name if kept.where else without_limit(kept.name)  # an older hpn stored the limit in the name
     high = math.inf if kept.high is None else kept.high
-    key = Key(kept.where, name, kept.unit, kept.more_is_worse)
+    key = Key(kept.where, name, kept.unit, kept.more_is_worse or is_harm(name))  # an older hpn went by the limit alone
     return key, Summary(kept.count, kept.median, kept.low, high, kept.open_ended)
 
 

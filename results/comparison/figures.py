@@ -76,9 +76,14 @@ def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
         if check.measured is not None and math.isfinite(check.measured):
             low = check.measured if check.low is None else min(check.low, check.measured)
             high = check.measured if check.high is None else max(check.high, check.measured)
-            more_is_worse = check.bound not in _LOWER_IS_WORSE or bool(_HARM.search(check.subject))
+            more_is_worse = check.bound not in _LOWER_IS_WORSE or is_harm(check.subject)
             key = Key("", check.subject, check.unit, more_is_worse)
             yield key, Value(check.measured, low, high, check.open_ended)
+
+
+def is_harm(name: str) -> bool:
+    """Return True if more of an expectation's figure is worse, whatever a drill asks for."""
+    return bool(_HARM.search(name))
 
 
 def _summary(values: Sequence[Value]) -> Summary:

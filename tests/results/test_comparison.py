@@ -627,10 +627,15 @@ def test_one_draw_of_random_loss_of_each_design_decides_nothing(tmp_path: Path) 
 def test_more_harm_is_worse_even_where_a_drill_asks_for_at_least_some(text: str, more_is_worse: bool) -> None:
     found = run()
     check = replace(found.verdict.checks[0], text=f"{text} at least 1", bound="at_least")
-    (key,) = (
-        key for key in values_of(replace(found, verdict=replace(found.verdict, checks=(check,)))) if not key.where
-    )
+    only = replace(found, verdict=replace(found.verdict, checks=(check,)))
+    (key,) = (key for key in values_of(only) if not key.where)
     assert key.more_is_worse is more_is_worse
+    (group,) = grouped([only], ())
+    old = baseline_of(group)
+    old = old.model_copy(
+        update={"figures": tuple(f if f.where else f.model_copy(update={"more_is_worse": False}) for f in old.figures)}
+    )
+    assert not held_against(old, group).missing, "a baseline of an older hpn went by the limit alone"
 
 
 def test_a_time_that_no_run_could_see_is_its_bound_and_a_count_of_none_is_none() -> None:

@@ -127,11 +127,10 @@ def _show(found: Sequence[Comparison], lone: Sequence[DrillGroups]) -> None:
             show(Text(printable(each.drill), style="bold"))
         several = len(each.groups) > 1
         said = [Text(f"Do they differ? {printable(answer_of(each))}")] if several else []
-        told_apart = {(key, of.group) for of in each.evidence if of.significant for key in of.keys}
         parts = evidence_parts(each.evidence, each.why_no_evidence) if several else []
         notes = [Text(printable(note)) for note in each.notes]
         costs = cost if len(found) == 1 else []
-        show(*said, *costs, *comparison_parts(each.groups, each.found, told_apart), *notes, *parts)
+        show(*said, *costs, *comparison_parts(each.groups, each.found, each.told_apart), *notes, *parts)
     for of in lone:
         show(Text(printable(f"{of.drill}: only {of.groups[0].label} ran it: nothing to compare")))
 

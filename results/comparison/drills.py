@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpn.results.comparison.differences import Difference, differences
+from hpn.results.comparison.figures import Key
 from hpn.results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
 from hpn.results.judge.repeats.source_ports import shared_source_ports
 from hpn.results.run.folder import RunFolder
@@ -33,6 +34,11 @@ class Comparison:
     why_no_evidence: str = ""
     notes: tuple[str, ...] = ()
     draw: str = ""  # why single runs decide nothing: another draw or phase would differ
+
+    @property
+    def told_apart(self) -> frozenset[tuple[Key, str]]:
+        """Figures that a test tells apart, with the labels of their groups."""
+        return frozenset((key, each.group) for each in self.evidence if each.significant for key in each.keys)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ def comparison_view(
 
 def _drill(of: Comparison, anchor: str, over_time: Sequence[SideBySide], page: Path | None) -> DrillView:
     groups, found, evidence = of.groups, of.found, of.evidence
-    tested = {(key, each.group) for each in evidence if each.significant for key in each.keys}
+    tested = of.told_apart
     apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
     lacking = [each for each in found if each.finding is Finding.MISSING]

@@ -31,8 +31,8 @@ def describe(check: Check) -> str:
     return ", ".join(said) or check.outcome.value
 
 
-def checks_table(checks: Iterable[Check]) -> Table:
-    """Return every expectation with figure, interval, limit, margin and evidence."""
+def checks_table(checks: Iterable[Check], how: str = "measured", *, margins: bool = True) -> Table:
+    """Return every expectation with figure, interval, limit, margin and evidence; ``how`` the figures came about."""
     rows = [
         (
             check.outcome.value,
@@ -40,12 +40,12 @@ def checks_table(checks: Iterable[Check]) -> Table:
             measured_text(check),
             interval_text(check),
             NONE if check.limit is None else value_text(check.limit, check.unit),
-            margin_text(check),
+            *([margin_text(check)] if margins else []),
             check.evidence,
         )
         for check in checks
     ]
-    columns = ("", "expectation", ">measured", ">interval", ">limit", ">margin", "evidence")
+    columns = ("", "expectation", f">{how}", ">interval", ">limit", *([">margin"] if margins else []), "evidence")
     return table("expectations", columns, rows, keys=2)
 
 

@@ -12,10 +12,10 @@ from rich.text import Text
 from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import EdgeResult
 from hpn.failover.analysis.phrases import plain
-from hpn.results.text.checks import interval_text, measured_text
+from hpn.results.text.checks import checks_table
 from hpn.results.text.printable import printable
 from hpn.results.text.tables import table
-from hpn.results.text.values import milliseconds, rate, value_text
+from hpn.results.text.values import milliseconds, rate
 from hpn.scenarios.model.answer import Basis, LinkLoad, ModelAnswer
 from hpn.scenarios.model.failover_times import Case, FailoverTimes
 
@@ -38,7 +38,7 @@ def _parts(answer: ModelAnswer) -> Iterator[RenderableType]:
         yield Text(printable(f"not to be trusted: {reason}"))
     yield Text()
     yield from _edges(answer)
-    yield _expectations(answer)
+    yield checks_table(answer.verdict.checks, HOW, margins=False)
     if answer.left_out:
         yield Text()
         yield table("not modelled", ("expectation", "why"), [(each.text, each.why) for each in answer.left_out])
@@ -86,22 +86,6 @@ def _edge(result: EdgeResult) -> tuple[str, ...]:
         str(result.flows_died),
         *(rate(bps) for bps in (goodput.before_bps, goodput.during_bps, goodput.after_bps)),
     )
-
-
-def _expectations(answer: ModelAnswer) -> RenderableType:
-    rows = [
-        (
-            check.outcome.value,
-            check.text,
-            measured_text(check),
-            interval_text(check),
-            _NONE if check.limit is None else value_text(check.limit, check.unit),
-            check.evidence,
-        )
-        for check in answer.verdict.checks
-    ]
-    columns = ("", "expectation", f">{HOW}", ">interval", ">limit", "evidence")
-    return table("expectations", columns, rows, keys=2)
 
 
 def _loads(answer: ModelAnswer) -> RenderableType:

@@ -116,7 +116,7 @@ def test_in_virtual_time_the_guests_own_clock_says_when_it_has_taken_too_long(vi
 
 def test_a_busy_wait_in_virtual_time_is_found_by_the_clock_that_stands_still(tmp_path: Path) -> None:
     engine = _engine("virtual time", stall_s=6.0)
-    with pytest.raises(MachineError, match=r"silent for 6 s \(its clock stands at \d.*--stall-limit\)") as ended:
+    with pytest.raises(MachineError, match=r"silent for \d+ s \(its clock stands at \d.*--stall-limit\)") as ended:
         engine.run(_job("sleep 2; while :; do :; done", tmp_path), lambda _line: None)
     if "starves" in str(ended.value):
         pytest.skip("the machine is overloaded: the guest could not even busy-wait")

@@ -89,10 +89,10 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One iteration of all ranks: from the first rank's begin to the last one's end.
+    """One iteration of all ranks, with the times of the rank that ended it last.
 
-    The next begins before that where ranks are apart, so that as many take less time than the sum of theirs: what lies
-    between their ends is ``JobMetrics.period_ms``.
+    Another rank may have begun it earlier: that is not in its duration, or time in which a rank waited for another
+    would count in two iterations. A rank that stands still while another is further behind costs the job nothing.
     One that is done again after the job's death has another number than the first time.
     """
 

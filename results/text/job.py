@@ -80,7 +80,7 @@ def _how_often(job: JobMetrics) -> str:
     if job.period_ms:
         return f", one every {plain(job.period_ms, 5)} ms{when}"
     mean = plain(job.mean_ms, 5)
-    return f", {mean} ms from the first rank's begin to the last one's end{when}" if job.mean_ms else ""
+    return f", one of {mean} ms{when}" if job.mean_ms else ""
 
 
 def placement_rows(job: JobMetrics) -> list[tuple[str, ...]]:

@@ -131,17 +131,18 @@ def timeline(facts: JobFacts, spans: Records) -> Iterator[SpanTime]:
 
 
 def _iterations(spans: Records, ranks: int) -> tuple[Iteration, ...]:
-    """Return the iterations that every rank ended, in order."""
+    """Return the iterations that every rank ended, in order: each is that of the rank which ends it last."""
     numbers, where = np.unique(spans["iteration"], return_inverse=True)
-    ended, wrong = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
-    begin, end = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
+    wrong = np.zeros(len(numbers), np.int64)
     np.add.at(wrong, where, spans["wrong"])
     whole = spans["span"] == 0
-    np.add.at(ended, where[whole], 1)
-    np.minimum.at(begin, where[whole], spans["begin_ns"][whole])
-    np.maximum.at(end, where[whole], spans["end_ns"][whole])
-    rows = zip(numbers.tolist(), begin.tolist(), end.tolist(), wrong.tolist(), ended.tolist(), strict=True)
-    return tuple(Iteration(*row) for *row, count in rows if count == ranks)
+    ended = np.bincount(where[whole], minlength=len(numbers))
+    of_rank, where = spans[whole], where[whole]
+    by_end = np.lexsort((-of_rank["begin_ns"], of_rank["end_ns"], where))  # of equal ends the earliest begin is last
+    done = np.flatnonzero(ended)
+    last = of_rank[by_end[np.cumsum(ended[done]) - 1]]
+    rows = zip(*(each.tolist() for each in (numbers[done], last["begin_ns"], last["end_ns"], wrong[done])), strict=True)
+    return tuple(Iteration(*row) for row, count in zip(rows, ended[done].tolist(), strict=True) if count == ranks)
 
 
 def _deaths(facts: JobFacts, iterations: Sequence[Iteration], times_ns: tuple[int, int]) -> Iterator[Death]:

@@ -48,6 +48,7 @@ from hpn.testbed.kernel.process.processes import own_pids, reap_strangers
 from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import state
+from hpn.testbed.vm import repeatable
 from hpn.testbed.vm.engines import has_virtual_time
 from hpn.traffic.flows.paths import CHOICES
 from hpn.traffic.jobengine.setup import JobReport
@@ -77,6 +78,7 @@ def main(
 
     The exit code is 0 also when an error was passed to ``fail``, and INTERRUPTED after SIGINT.
     """
+    repeatable.begin()  # what was read and imported so far differs between commands that order the same run
     try:
         asyncio.run(_Run(order, planned, folder, check, tell).go())
     except HpnError as error:

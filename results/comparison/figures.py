@@ -17,7 +17,7 @@ from hpn.results.comparison.groups import Compared, Group
 _LOWER_IS_WORSE = frozenset({"at_least", "above"})
 _HARM = re.compile(r"\b(outage|lost|deaths|unrecovered|wrong)\b")
 """Figures of which more is worse even where a drill shows harm and limits it by 'at least'."""
-_MS = "ms"
+MS = "ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,12 @@ class Summary:
     open_ended: bool  # the median is a lower bound
     unseen: bool = False  # every run has 0 with an upper bound; a stored baseline does not know
 
+    def middle(self, key: Key) -> tuple[float, float]:
+        """Return the ends between which the median lies: equal unless it is a bound; 0 ms may be any unseen time."""
+        if self.open_ended:
+            return self.median, math.inf
+        return self.median, self.high if self.unseen and key.unit == MS else self.median
+
 
 def summaries(group: Group) -> Mapping[Key, Summary]:
     """Return the summary of every figure that any of its runs has."""
@@ -71,7 +77,7 @@ def values_of(run: Compared) -> Mapping[Key, Value]:
 
 def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
     for edge, name, measured, interval, open_ended in figures_of(run.metrics):
-        yield Key(edge, name, _MS), Value(measured, interval.low, interval.high, open_ended)
+        yield Key(edge, name, MS), Value(measured, interval.low, interval.high, open_ended)
     for check in run.verdict.checks:
         if check.measured is not None and math.isfinite(check.measured):
             low = check.measured if check.low is None else min(check.low, check.measured)

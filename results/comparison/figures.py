@@ -1,4 +1,4 @@
-"""Figures of runs that are compared: of every edge, and of every expectation with a measurement. Pure.
+"""Figures of runs that are compared: of every edge and job, and of every expectation with a measurement. Pure.
 
 Changes when another figure is compared. The figure of an outage without end is a lower bound, and stays one.
 """
@@ -13,6 +13,7 @@ from statistics import median
 
 from hpn.results.comparison.edge_figures import figures_of
 from hpn.results.comparison.groups import Compared, Group
+from hpn.results.comparison.job_figures import job_figures
 
 _LOWER_IS_WORSE = frozenset({"at_least", "above"})
 _HARM = re.compile(r"\b(outage|lost|deaths|unrecovered|wrong)\b")
@@ -22,7 +23,7 @@ MS = "ms"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A figure: of an edge by its label, or of an expectation by metric, flows and edge, whatever its limit."""
+    """A figure: of an edge by its label, of a job, or of an expectation by metric, flows and edge, without limit."""
 
     where: str  # '' for an expectation
     name: str
@@ -76,6 +77,9 @@ def values_of(run: Compared) -> Mapping[Key, Value]:
 
 
 def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
+    for where, name, unit, measured, interval in job_figures(run.metrics):
+        if math.isfinite(measured):
+            yield Key(where, name, unit, more_is_worse=False), Value(measured, interval.low, interval.high)
     for edge, name, measured, interval, open_ended in figures_of(run.metrics):
         yield Key(edge, name, MS), Value(measured, interval.low, interval.high, open_ended)
     for check in run.verdict.checks:

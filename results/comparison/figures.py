@@ -6,7 +6,6 @@ Changes when another figure is compared. The figure of an outage without end is 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -15,9 +14,6 @@ from hpn.results.comparison.edge_figures import figures_of
 from hpn.results.comparison.groups import Compared, Group
 from hpn.results.comparison.job_figures import job_figures
 
-_LOWER_IS_WORSE = frozenset({"at_least", "above"})
-_HARM = re.compile(r"\b(outage|lost|deaths|unrecovered|wrong)\b")
-"""Figures of which more is worse even where a drill shows harm and limits it by 'at least'."""
 MS = "ms"
 
 
@@ -86,14 +82,8 @@ def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
         if check.measured is not None and math.isfinite(check.measured):
             low = check.measured if check.low is None else min(check.low, check.measured)
             high = check.measured if check.high is None else max(check.high, check.measured)
-            more_is_worse = check.bound not in _LOWER_IS_WORSE or is_harm(check.subject)
-            key = Key("", check.subject, check.unit, more_is_worse)
+            key = Key("", check.subject, check.unit, check.worse_if_more)
             yield key, Value(check.measured, low, high, check.open_ended)
-
-
-def is_harm(name: str) -> bool:
-    """Return True if more of an expectation's figure is worse, whatever a drill asks for."""
-    return bool(_HARM.search(name))
 
 
 def _summary(values: Sequence[Value]) -> Summary:

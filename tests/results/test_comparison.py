@@ -637,9 +637,8 @@ def test_one_draw_of_random_loss_of_each_design_decides_nothing(tmp_path: Path) 
 
 @pytest.mark.parametrize(("text", "more_is_worse"), [("flows unrecovered", True), ("goodput after", False)])
 def test_more_harm_is_worse_even_where_a_drill_asks_for_at_least_some(text: str, more_is_worse: bool) -> None:
-    found = run()
-    check = replace(found.verdict.checks[0], text=f"{text} at least 1", bound="at_least")
-    only = replace(found, verdict=replace(found.verdict, checks=(check,)))
+    """Of a folder of an older hpn, whose checks do not tell, and of a baseline that went by the limit alone."""
+    only = _of_one_check(text, "at_least", None)
     (key,) = (key for key in values_of(only) if not key.where)
     assert key.more_is_worse is more_is_worse
     (group,) = grouped([only], ())
@@ -648,6 +647,20 @@ def test_more_harm_is_worse_even_where_a_drill_asks_for_at_least_some(text: str,
         update={"figures": tuple(f if f.where else f.model_copy(update={"more_is_worse": False}) for f in old.figures)}
     )
     assert not held_against(old, group).missing, "a baseline of an older hpn went by the limit alone"
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_direction_of_a_figure_is_its_metric_s_whatever_its_words_and_limit(told: bool) -> None:
+    """'goodput after at most 10 %', which shows harm, was worse where it was more; names were searched for words."""
+    for text, bound in (("outage", "at_least"), ("goodput after", "at_most")):
+        (key,) = (key for key in values_of(_of_one_check(text, bound, told)) if not key.where)
+        assert key.more_is_worse is told
+
+
+def _of_one_check(text: str, bound: str, more_is_worse: bool | None) -> Compared:
+    found = run()
+    check = replace(found.verdict.checks[0], text=f"{text} at least 1", bound=bound, more_is_worse=more_is_worse)
+    return replace(found, verdict=replace(found.verdict, checks=(check,)))
 
 
 def test_a_time_that_no_run_could_see_is_its_bound_and_a_count_of_none_is_none() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 from pydantic_core import to_json
-from rich.text import Text
 
 from hpn.commands.completing import places
 from hpn.commands.followers import tell_next
@@ -21,12 +20,9 @@ from hpn.results.comparison.drills import Comparison, DrillGroups, compare, grou
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Compared, Group, grouped
 from hpn.results.comparison.run_arguments import labelled, opened
-from hpn.results.text.answer import answer_of
-from hpn.results.text.comparison import comparison_parts, held_lines
-from hpn.results.text.costs import costs_sheet
-from hpn.results.text.evidence import evidence_parts
+from hpn.results.text.compared import comparison_parts
+from hpn.results.text.comparison import held_lines
 from hpn.results.text.printable import printable
-from hpn.results.text.tables import table
 from hpn.testbed.errors import HpnError, InputError, MachineError
 
 _ANY = click.Path(path_type=Path)
@@ -49,6 +45,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.FloatRange(min=1e-9, max=1e12),
     help="The difference, in a figure's unit, that is asked how many more runs would tell; else the one seen.",
 )
+@click.option("--all-figures", is_flag=True, help="Print every figure, also those that do not differ, and each test.")
 @as_json_option
 def compare_(
     folders: tuple[Path, ...],
@@ -57,6 +54,7 @@ def compare_(
     baseline: Path | None,
     html: Path | None,
     tell: float | None,
+    all_figures: bool,
     as_json: bool,
 ) -> int:
     """Hold run folders against each other: what differs, by how much, and what could have been seen.
@@ -67,7 +65,8 @@ def compare_(
 
     Runs of one drill, fabric, engine, settings and version of hpn (with its commit) are one group, whose figures are
     medians; digests decide, not names. Groups differ in a figure when no value that one may have had is one that the
-    other may have had. Of a lone group its figures are shown, and how far its runs are apart.
+    other may have had. Only figures that differ are shown, one row each, unless --all-figures is given. Of a lone group
+    all its figures are shown, and how far its runs are apart.
 
     Of groups of two runs or more it shows too what the runs say of the difference: its 95 % interval (BCa bootstrap,
     of five runs or more), Cliff's delta, an exact test, and about how many more runs of each would tell it. Runs with
@@ -102,7 +101,7 @@ def compare_(
     if as_json:
         click.echo(to_json([entry for each in found for entry in _entries(each)], indent=2, inf_nan_mode="null"))
     else:
-        _show(found, lone)
+        show(*comparison_parts(found, lone, all_figures=all_figures, tells=tell is not None))
     if html is None and len(found[0].groups) > 1:
         tell_next("compare", quiet=as_json, runs=folders, across=across)
     return _left_out(problems)
@@ -114,25 +113,6 @@ def _write_page(html: Path, found: Sequence[Comparison], lone: Sequence[DrillGro
 
     charts = [beside(each.groups) for each in found]
     write(html, comparison_page(found, charts, html, lone), "--html")
-
-
-def _show(found: Sequence[Comparison], lone: Sequence[DrillGroups]) -> None:
-    """Print the answer, then outcome and cost of each group, then the figures; several drills begin with the costs."""
-    sheet = costs_sheet(found)
-    cost = [table(*sheet, sheet.keys)] if len(found[0].groups) > 1 else []
-    if len(found) > 1:
-        show(*cost)
-    for each in found:
-        if each.drill:
-            show(Text(printable(each.drill), style="bold"))
-        several = len(each.groups) > 1
-        said = [Text(f"Do they differ? {printable(answer_of(each))}")] if several else []
-        parts = evidence_parts(each.evidence, each.why_no_evidence) if several else []
-        notes = [Text(printable(note)) for note in each.notes]
-        costs = cost if len(found) == 1 else []
-        show(*said, *costs, *comparison_parts(each.groups, each.found, each.told_apart), *notes, *parts)
-    for of in lone:
-        show(Text(printable(f"{of.drill}: only {of.groups[0].label} ran it: nothing to compare")))
 
 
 def _opened(words: Sequence[Path]) -> tuple[list[Compared], list[HpnError]]:

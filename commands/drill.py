@@ -29,6 +29,7 @@ from hpn.commands.settings import as_run
 from hpn.commands.waiting import still_runs
 from hpn.commands.writing import drill_new, drill_schema_
 from hpn.results.comparison.differences import differences
+from hpn.results.comparison.drills import DrillGroups, compare
 from hpn.results.comparison.groups import Across, grouped
 from hpn.results.comparison.run_arguments import opened
 from hpn.results.export.junit import check_place
@@ -36,7 +37,7 @@ from hpn.results.judge.verdict import worst_exit_code
 from hpn.results.run.claim import claimed, place_for
 from hpn.results.run.folder import load as load_run
 from hpn.results.run.folder import run_document
-from hpn.results.text.comparison import comparison_parts
+from hpn.results.text.compared import comparison_parts
 from hpn.results.text.tables import (
     table,
 )
@@ -230,7 +231,7 @@ def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_j
             click.echo(f"left out of the comparison: {each.label}: its run cannot be trusted", err=True)
     apart = differences(trusted := [each for each in of_engines if each.runs])
     if len(trusted) > 1:
-        page.show(*comparison_parts(trusted, apart))
+        page.show(*comparison_parts([compare(DrillGroups("", tuple(trusted)), None)]))
     page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": apart})
     tell_next("drill compare", quiet=as_json, folder=place if len(runs) > 1 else None)
     return worst_exit_code(run.verdict() for run in runs)

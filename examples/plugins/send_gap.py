@@ -6,7 +6,7 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.scenarios.expect.choose import chosen_flows, nothing
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure
-from hpn.scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from hpn.scenarios.expect.metric import Larger, Metric, Needs, Slowed, Takes, Unit
 from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.expect.selection import Selection
 
@@ -28,5 +28,6 @@ METRICS.add(
         Needs(fault=True),
         "the longest time at an edge in which a flow's sender sent nothing",
         from_metrics(_worst),
+        larger=Larger.WORSE,
     )
 )

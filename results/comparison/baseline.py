@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from hpn.results.comparison.differences import Difference, Finding, start_moved, told_apart, without_start
-from hpn.results.comparison.figures import Key, Summary, is_harm, summaries
+from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
 from hpn.results.judge.verdict import without_limit
 from hpn.results.run.files import first_mistake
@@ -145,7 +145,8 @@ def held_against(
     """
     check_trusted([group])
     by_name = tuple(check_same(baseline, group.setting, group.digests, group.told, however_run=however_run))
-    found, before = summaries(group), dict(map(_figure, baseline.figures))
+    found = summaries(group)
+    before = _as_named(dict(map(_figure, baseline.figures)), found)
     moved = start_moved(before, found)
     held = [
         without_start(Difference(key, group.label, base, now, told_apart(base, now)), moved)
@@ -167,11 +168,18 @@ def _measured_with(baseline: Baseline, group: Group) -> str:
     return "; ".join(changed)
 
 
+def _as_named(before: Mapping[Key, Summary], found: Mapping[Key, Summary]) -> Mapping[Key, Summary]:
+    """Return the figures with the direction that the runs tell: an older hpn stored that of the limit."""
+    told = {(key.where, key.name, key.unit): key for key in found}
+    return {told.get((key.where, key.name, key.unit), key): kept for key, kept in before.items()}
+
+
 def _figure(kept: StoredFigure) -> tuple[Key, Summary]:
     name = kept.name if kept.where else without_limit(kept.name)  # an older hpn stored the limit in the name
     high = math.inf if kept.high is None else kept.high
-    key = Key(kept.where, name, kept.unit, kept.more_is_worse or is_harm(name))  # an older hpn went by the limit alone
-    return key, Summary(kept.count, kept.median, kept.low, high, kept.open_ended)
+    return Key(kept.where, name, kept.unit, kept.more_is_worse), Summary(
+        kept.count, kept.median, kept.low, high, kept.open_ended
+    )
 
 
 def check_same(

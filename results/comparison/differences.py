@@ -123,6 +123,14 @@ class Difference:
             return 0.0
         return max(self.other.low - self.reference.high, self.reference.low - self.other.high, 0.0)
 
+    @property
+    def apart_by(self) -> tuple[float, float]:
+        """Ends between which the difference of the medians lies; infinite where a median is a bound."""
+        if self.other is None:
+            return -math.inf, math.inf
+        ours, theirs = self.reference.middle(self.key), self.other.middle(self.key)
+        return theirs[0] - ours[1], theirs[1] - ours[0]
+
 
 def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
     """Return every figure of the first group compared with every other group, in order of figure."""

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpn.results.comparison.differences import Difference, differences
+from hpn.results.comparison.differences import Difference, Finding, differences
 from hpn.results.comparison.figures import Key
 from hpn.results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
+from hpn.results.judge.repeats.random_faults import one_draw
 from hpn.results.judge.repeats.source_ports import shared_source_ports
 from hpn.results.run.folder import RunFolder
-from hpn.results.text.random_faults import one_draw
 from hpn.testbed.errors import InputError, MachineError
 
 if TYPE_CHECKING:  # imports numpy
     from hpn.results.comparison.science import DifferenceEvidence
+
+_APART = frozenset({Finding.MORE, Finding.LESS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,12 @@ class Comparison:
     def told_apart(self) -> frozenset[tuple[Key, str]]:
         """Figures that a test tells apart, with the labels of their groups."""
         return frozenset((key, each.group) for each in self.evidence if each.significant for key in each.keys)
+
+    @property
+    def apart(self) -> tuple[Difference, ...]:
+        """Differences of figures whose ranges do not overlap, or that a test tells apart."""
+        tested = self.told_apart
+        return tuple(each for each in self.found if each.finding in _APART or (each.key, each.group) in tested)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Figures of runs that are compared: of every edge, and of every expectation with a measurement. Pure.
+"""Figures of runs that are compared: of every edge and job, and of every expectation with a measurement. Pure.
 
 Changes when another figure is compared. The figure of an outage without end is a lower bound, and stays one.
 """
@@ -6,23 +6,20 @@ Changes when another figure is compared. The figure of an outage without end is 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from hpn.results.comparison.edge_figures import figures_of
 from hpn.results.comparison.groups import Compared, Group
+from hpn.results.comparison.job_figures import job_figures
 
-_LOWER_IS_WORSE = frozenset({"at_least", "above"})
-_HARM = re.compile(r"\b(outage|lost|deaths|unrecovered|wrong)\b")
-"""Figures of which more is worse even where a drill shows harm and limits it by 'at least'."""
-_MS = "ms"
+MS = "ms"
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A figure: of an edge by its label, or of an expectation by metric, flows and edge, whatever its limit."""
+    """A figure: of an edge by its label, of a job, or of an expectation by metric, flows and edge, without limit."""
 
     where: str  # '' for an expectation
     name: str
@@ -51,6 +48,12 @@ class Summary:
     open_ended: bool  # the median is a lower bound
     unseen: bool = False  # every run has 0 with an upper bound; a stored baseline does not know
 
+    def middle(self, key: Key) -> tuple[float, float]:
+        """Return the ends between which the median lies: equal unless it is a bound; 0 ms may be any unseen time."""
+        if self.open_ended:
+            return self.median, math.inf
+        return self.median, self.high if self.unseen and key.unit == MS else self.median
+
 
 def summaries(group: Group) -> Mapping[Key, Summary]:
     """Return the summary of every figure that any of its runs has."""
@@ -70,20 +73,17 @@ def values_of(run: Compared) -> Mapping[Key, Value]:
 
 
 def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
+    for where, name, unit, measured, interval in job_figures(run.metrics):
+        if math.isfinite(measured):
+            yield Key(where, name, unit, more_is_worse=False), Value(measured, interval.low, interval.high)
     for edge, name, measured, interval, open_ended in figures_of(run.metrics):
-        yield Key(edge, name, _MS), Value(measured, interval.low, interval.high, open_ended)
+        yield Key(edge, name, MS), Value(measured, interval.low, interval.high, open_ended)
     for check in run.verdict.checks:
         if check.measured is not None and math.isfinite(check.measured):
             low = check.measured if check.low is None else min(check.low, check.measured)
             high = check.measured if check.high is None else max(check.high, check.measured)
-            more_is_worse = check.bound not in _LOWER_IS_WORSE or is_harm(check.subject)
-            key = Key("", check.subject, check.unit, more_is_worse)
+            key = Key("", check.subject, check.unit, check.worse_if_more)
             yield key, Value(check.measured, low, high, check.open_ended)
-
-
-def is_harm(name: str) -> bool:
-    """Return True if more of an expectation's figure is worse, whatever a drill asks for."""
-    return bool(_HARM.search(name))
 
 
 def _summary(values: Sequence[Value]) -> Summary:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.judge.verdict import Outcome, Verdict
@@ -38,6 +39,7 @@ _BRINGS: Mapping[Across, Collection[Across]] = {
 WITH_DIGEST = (Across.DRILL, Across.FABRIC, Across.SETTINGS)
 LEAST = 2
 """Minimum runs of each group for a comparison; a single run has no spread."""
+Name = TypeVar("Name", bound=str)
 _PARTS = ", "
 _LONGEST = 400
 _MOST_PARTS = 3
@@ -71,6 +73,7 @@ class Group:
     left_out: int
     digests: Mapping[Across, str]
     told: Mapping[str, str]
+    is_merged: bool = False  # of several drills
 
     @property
     def by_name(self) -> Sequence[Across]:
@@ -80,12 +83,43 @@ class Group:
     @property
     def words(self) -> Mapping[str, str]:
         """Settings, including all of a job or a client: ``told`` omits those of a policy."""
-        if not self.runs:
+        if self.is_merged or not self.runs:
             return self.told
         manifest = self.runs[0].manifest
         of = {"job": manifest.job, "client": manifest.client}
         given = {f"{part}.{key}": str(value) for part, values in of.items() for key, value in values.items()}
         return {**self.told, **{key: value for key, value in given.items() if key not in self.told}}
+
+
+def merged(of_drills: Sequence[Sequence[Group]]) -> tuple[Group, ...]:
+    """Return the groups of several drills by label, with the settings that each has in all of its drills."""
+    by_label: dict[str, list[Group]] = {}
+    for groups in of_drills:
+        for group in groups:
+            by_label.setdefault(group.label, []).append(group)
+    return tuple(_merged(label, of) for label, of in by_label.items())
+
+
+def _merged(label: str, of: Sequence[Group]) -> Group:
+    runs = tuple(run for group in of for run in group.runs)
+    digests, told = _shared([group.digests for group in of]), _shared([group.words for group in of])
+    setting = {what: _in_all([group.setting[what] for group in of], what) for what in Across}
+    return Group(label, setting, runs, sum(group.left_out for group in of), digests, told, is_merged=True)
+
+
+def _in_all(values: Sequence[str], what: Across) -> str:
+    distinct = dict.fromkeys(values)
+    if what is Across.DRILL:
+        return f"{len(distinct)} drills"
+    if len(distinct) == 1 or what is not Across.SETTINGS:
+        return " | ".join(distinct)
+    parts = [value.split(_PARTS) for value in distinct]
+    return _PARTS.join(part for part in parts[0] if all(part in each for each in parts))
+
+
+def _shared(of: Sequence[Mapping[Name, str]]) -> Mapping[Name, str]:
+    first, *others = of
+    return {key: value for key, value in first.items() if all(each.get(key) == value for each in others)}
 
 
 def asked_otherwise(one: Group, other: Group) -> str:

@@ -87,10 +87,11 @@ class Trend:
 
     expectation: str  # without its limit, as ``results.judge.verdict.Check.subject``; each point has its own
     points: tuple[Point, ...]
-    more_is_worse: bool = True  # limits are upper ones
+    is_upper: bool = True  # its limits
     experiment: str = ""
     fabric: str = ""
     apart: str = ""
+    more_is_worse: bool = True  # whatever the limits
 
 
 NEWEST_FIRST = "order by julianday(started_at) desc, path"
@@ -124,22 +125,22 @@ def trends(index: Index, wanted: RunFilter, expectation: str, most: int) -> tupl
     fabrics. InputError if there is none.
     """
     where, values = wanted.where
-    sql = f"""select subject, bound not in ('above', 'at_least') more_is_worse, experiment,
+    sql = f"""select subject, bound not in ('above', 'at_least') is_upper, more_is_worse, experiment,
         case when experiment = '' then fabric else '' end, path, started_at, r.outcome, f.outcome, measured, low, high,
         "limit", f.unit, open_ended
         from (select * from runs where {where} {NEWEST_FIRST} limit ?) r join ({_ONE_LIMIT}) f on f.run = r.id
-        where place = 1 order by subject, more_is_worse desc, julianday(started_at), path"""
-    found: dict[tuple[str, bool, str, str, str], list[Point]] = {}
-    for name, more_is_worse, experiment, fabric, *point in index.rows(sql, (*values, most, expectation)):
+        where place = 1 order by subject, is_upper desc, julianday(started_at), path"""
+    found: dict[tuple[str, bool, bool, str, str, str], list[Point]] = {}
+    for name, is_upper, worse, experiment, fabric, *point in index.rows(sql, (*values, most, expectation)):
         made = Point(*point)  # type: ignore[arg-type]  # as the schema says
-        of = str(name), bool(more_is_worse), str(experiment), str(fabric), made.unit
+        of = str(name), bool(is_upper), bool(worse), str(experiment), str(fabric), made.unit
         found.setdefault(of, []).append(made)
     if not found:
         text = f" with {expectation!r}" if expectation else ""
         raise InputError(f"no run of {wanted.drill} has a figure{text}; hpn results ls shows what there is")
     return tuple(
-        Trend(name, tuple(points), more_is_worse, experiment, fabric)
-        for (name, more_is_worse, experiment, fabric, _), points in found.items()
+        Trend(name, tuple(points), is_upper, experiment, fabric, more_is_worse=worse)
+        for (name, is_upper, worse, experiment, fabric, _), points in found.items()
     )
 
 

@@ -21,7 +21,7 @@ from hpn.results.text.printable import escaped_name
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.files.replacing import replace
 
-_NUMBER = 4
+_NUMBER = 5
 _SCHEMA = """
 create table runs (
     id integer primary key, path text not null unique, drill text not null, outcome text not null,
@@ -35,7 +35,7 @@ create table figures (
     run integer not null references runs(id) on delete cascade, expectation text not null, subject text not null,
     outcome text not null,
     measured real, low real, high real, "limit" real, margin real, unit text not null, bound text not null,
-    open_ended integer not null, evidence text not null);
+    open_ended integer not null, evidence text not null, more_is_worse integer not null);
 create index figures_run on figures(run);
 create index runs_drill on runs(drill, started_at);
 """
@@ -122,12 +122,12 @@ class Index:
         number = self._db.execute(f"insert into runs ({names}) values ({marks})", list(values.values())).lastrowid
         if run.verdict is not None:
             self._db.executemany(
-                "insert into figures values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert into figures values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         number, _short(check.text), _short(check.subject), check.outcome.value, check.measured,
                         check.low, check.high, check.limit, check.margin, _short(check.unit), _short(check.bound),
-                        check.open_ended, _short(check.evidence),
+                        check.open_ended, _short(check.evidence), check.worse_if_more,
                     )
                     for check in run.verdict.checks
                 ],

@@ -16,6 +16,13 @@ from hpn.results.judge.repeats.statistic import Statistic
 
 _LIMIT = re.compile(r"(.+) (?:below|at most|above|at least) -?[0-9.].*", re.DOTALL)
 _UPPER, _STRICT = frozenset({"below", "at_most"}), frozenset({"below", "above"})
+_LOWER = frozenset({"at_least", "above"})
+_GAIN = re.compile(r"\b(goodput|busbw|iterations (during|after))\b")
+_HARM = re.compile(
+    r"\b(outage|impairment|gap|lost|loss|impaired|deaths|unrecovered|wrong|retransmitted|incomplete|detect|switch|converge|"
+    r"converged|recover|downtime|time|queue|drops|imbalance|apart|fct|floor)\b"
+)
+"""Figures of which more is better, and worse, whatever the limit: for checks of an older hpn, which do not tell."""
 
 
 class Outcome(StrEnum):
@@ -52,10 +59,20 @@ class Check:
     open_ended: bool = False  # ``measured`` is a lower bound: what it is of had not ended
     over: Statistic = Statistic.EVERY  # what the limit holds for when the drill is repeated
     never: bool = False  # what it is of will never end, or what was expected did not happen at all
+    more_is_worse: bool | None = None  # whatever the limit; None for a fact, and in folders of an older hpn
+
+    @property
+    def worse_if_more(self) -> bool:
+        """True if more of the figure is worse; where the folder does not tell, by its words, else by its limit."""
+        if self.more_is_worse is not None:
+            return self.more_is_worse
+        if _GAIN.search(self.subject):
+            return False
+        return self.bound not in _LOWER or bool(_HARM.search(self.subject))
 
     @property
     def is_upper(self) -> bool:
-        """True if a larger figure is a worse one."""
+        """True if its limit is an upper one."""
         return self.bound in _UPPER
 
     @property

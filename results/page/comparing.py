@@ -14,7 +14,7 @@ from pathlib import Path
 from hpn.results.comparison.differences import Difference, Finding
 from hpn.results.comparison.drills import Comparison, DrillGroups
 from hpn.results.comparison.figures import Key, Value, values_of
-from hpn.results.comparison.groups import Across, Compared, Group
+from hpn.results.comparison.groups import Across, Compared, Group, merged
 from hpn.results.page.listing import Link, Listing, Mark, href
 from hpn.results.page.render import rendered
 from hpn.results.page.runs import PAGE
@@ -24,14 +24,15 @@ from hpn.results.page.strip import Figure, Reading, Strips, Track, charts
 from hpn.results.run.filewords import key_in_file, value_in_file
 from hpn.results.text.answer import answer_of
 from hpn.results.text.bounds import at_least
-from hpn.results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
+from hpn.results.text.compared import why_no_tests
+from hpn.results.text.comparison import causes_sheet, groups_sheet, name_of, own_sheet, value_of
 from hpn.results.text.costs import COLUMNS, costs, costs_caption
+from hpn.results.text.difference_table import differing_sheet, not_shown, other_sheet
 from hpn.results.text.evidence import evidence_sheet
 from hpn.results.text.values import value_text
 
 _MOST_FIGURES, _MOST_SETTINGS = 60, 60
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
-_APART = frozenset({Finding.MORE, Finding.LESS})
 _BY_KEY = frozenset({Across.SETTINGS})
 """Shown key by key, and in the table of groups."""
 _NOT_TOLD = "not told"
@@ -39,22 +40,26 @@ _NOT_TOLD = "not told"
 
 @dataclass(frozen=True, slots=True)
 class DrillView:
-    """One drill of the template, all of it text. ``apart`` and ``alike``: figures that differ, and the others.
+    """One drill of the template, all of it text.
 
-    ``name``: '' if the page has no other drill.
+    ``name``: '' if the page has no other drill. ``settings``, ``groups``: empty if the page has them once for all
+    drills. ``tables``: those that are open; ``more``: those behind a click, which are not printed. ``apart`` and
+    ``alike``: strips of figures that differ, and of the others.
     """
 
     name: str
     anchor: str
     answer: str
-    settings: Listing
-    groups: Table
+    settings: Listing | None
+    groups: Table | None
     notes: Sequence[str]
+    tables: Sequence[Listing]
+    not_shown: str
     apart: Sequence[Strips]
-    alike: Sequence[Strips]
     left_out: int
     beside: Sequence[SideBySide]
-    tables: Sequence[Listing]
+    alike: Sequence[Strips]
+    more: Sequence[Listing]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +67,12 @@ class ComparisonView:
     """Content of the template. ``costs``: a row for each group of each drill."""
 
     title: str
+    settings: Listing | None
+    groups: Table | None
     costs: Listing
     drills: Sequence[DrillView]
     lone: str  # drills that only one group ran; '' if there are none
+    why_no_evidence: Sequence[str]
 
 
 def comparison_page(
@@ -101,42 +109,45 @@ def comparison_view(
         )
         for of in costs(found)
     ]
+    shared = merged([each.groups for each in found]) if several else ()
     return ComparisonView(
         title=" against ".join(labels),
+        settings=_settings(shared) if shared else None,
+        groups=Table(*groups_sheet(shared)) if shared else None,
         costs=Listing(costs_caption(found), COLUMNS, rows),
-        drills=[_drill(each, anchors[each.drill], row, page) for each, row in zip(found, charts_of, strict=True)],
+        drills=[
+            _drill(each, anchors[each.drill], row, page, is_only=not several)
+            for each, row in zip(found, charts_of, strict=True)
+        ],
         lone=", ".join(f"{of.drill} ({of.groups[0].label})" for of in lone),
+        why_no_evidence=why_no_tests(found),
     )
 
 
-def _drill(of: Comparison, anchor: str, over_time: Sequence[SideBySide], page: Path | None) -> DrillView:
-    groups, found, evidence = of.groups, of.found, of.evidence
-    tested = of.told_apart
-    apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
-    alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
-    lacking = [each for each in found if each.finding is Finding.MISSING]
-    moved = [each for each in found if each.finding is Finding.START_MOVED]
-    sheets = (
-        *([own_sheet(groups[0])] if len(groups) == 1 else []),
-        figures_sheet("What differs by ranges or tests; medians, ranges over all runs", groups, apart),
-        *([causes_sheet(groups, apart, tested)] if apart else []),
-        evidence_sheet(evidence),
-        figures_sheet("Ranges overlap and no test tells a difference", groups, alike),
-        figures_sheet("Not comparable: they count from detect, which differs", groups, moved),
-        figures_sheet(f"Not measured by all, but by {groups[0].label}", groups, lacking),
-    )
+def _drill(
+    of: Comparison, anchor: str, over_time: Sequence[SideBySide], page: Path | None, *, is_only: bool
+) -> DrillView:
+    groups, apart = of.groups, of.apart
+    alike = [each for each in of.found if each.finding is Finding.NONE_SEEN and each not in apart]
+    if len(groups) == 1:
+        shown, more = [own_sheet(groups[0])], []
+    else:
+        causes = [] if of.draw else [causes_sheet(groups, apart)]
+        shown, more = [differing_sheet(of), *causes], [other_sheet(of), evidence_sheet(of.evidence)]
     return DrillView(
         name=of.drill,
         anchor=anchor,
         answer=_LONE if len(groups) == 1 else answer_of(of),
-        settings=_settings(groups),
-        groups=Table(*groups_sheet(groups)),
+        settings=_settings(groups) if is_only else None,
+        groups=Table(*groups_sheet(groups)) if is_only else None,
         notes=of.notes,
+        tables=[Listing(*sheet) for sheet in shown if sheet.rows],
+        not_shown="" if len(groups) == 1 else not_shown(of),
         apart=_strips(groups, apart, page),
-        alike=_strips(groups, alike, page),
         left_out=max(len(apart) - _MOST_FIGURES, 0),
         beside=[_named_apart(each, anchor) for each in over_time],
-        tables=[Listing(*sheet) for sheet in sheets if sheet.rows],
+        alike=_strips(groups, alike, page),
+        more=[Listing(*sheet) for sheet in more if sheet.rows],
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.judge.repeats.random_faults import one_draw
 from hpn.results.page import story
 from hpn.results.page.chart import Chart, Moment, aligned
 from hpn.results.page.edges import Story, stories
@@ -35,7 +36,6 @@ from hpn.results.page.setup import fabric_line, traffic_line
 from hpn.results.page.time_charts import HOST, goodput_chart, host_chart, messages_chart, queues_chart
 from hpn.results.run.manifest import Manifest
 from hpn.results.run.reading import Gap, Run
-from hpn.results.text.random_faults import one_draw
 from hpn.testbed.vm.engines import ENGINES
 
 FIGURES = ("measured", "interval", "limit", "margin")

@@ -18,7 +18,7 @@ from hpn.results.text.comparison import name_of
 if TYPE_CHECKING:  # imports numpy
     from hpn.results.comparison.science import DifferenceEvidence
 
-_MOST_NAMES = 6
+_MOST_NAMES, _MOST_OF_SIDE = 6, 2
 _TOLD = frozenset({Finding.MORE, Finding.LESS, Finding.NONE_SEEN})
 
 
@@ -27,7 +27,7 @@ def answer(groups: Sequence[Group], found: Sequence[Difference], evidence: Seque
 
     A figure differs if both its test and its interval say so. Ranges decide only for runs without a test.
     """
-    return " ".join(filter(None, (survival(groups), *_of_figures(found, evidence))))
+    return " ".join(filter(None, (survival(groups), *_of_figures(groups, found, evidence))))
 
 
 def answer_of(of: Comparison) -> str:
@@ -37,16 +37,16 @@ def answer_of(of: Comparison) -> str:
     return answer(of.groups, of.found, of.evidence)
 
 
-def _of_figures(found: Sequence[Difference], evidence: Sequence[DifferenceEvidence]) -> Iterator[str]:
+def _of_figures(
+    groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[DifferenceEvidence]
+) -> Iterator[str]:
     told = [each for each in found if each.finding in _TOLD]
     if not told:
         yield "They have no figure in common."
         return
-    if evidence:
-        yield from _by_tests(evidence)
-    yield _by_ranges(told, tested=bool(evidence))
+    yield from _by_tests(groups, told, evidence) if evidence else _by_ranges(groups, told)
     if lacking := sum(each.finding is Finding.MISSING for each in found):
-        yield f"{lacking} more were not measured by all."
+        yield f"{many(lacking, 'more figure')} {'was' if lacking == 1 else 'were'} not measured by all."
     if moved := sum(each.finding is Finding.START_MOVED for each in found):
         yield f"{moved} more cannot be compared: they count from detect, which differs."
 
@@ -65,37 +65,69 @@ def _stays_dead(job: JobMetrics) -> bool:
     return bool(job.deaths) and job.deaths[-1].restarted_at_ns is None
 
 
-def _by_tests(evidence: Sequence[DifferenceEvidence]) -> Iterator[str]:
-    several = len({each.group for each in evidence}) > 1
-    sure = [each for each in evidence if each.differs]
+def _by_tests(
+    groups: Sequence[Group], told: Sequence[Difference], evidence: Sequence[DifferenceEvidence]
+) -> Iterator[str]:
+    sure = sorted((each for each in evidence if each.differs), key=lambda each: bool(each.key.where))
     unsure = [each for each in evidence if each.significant and not each.differs]
     open_ones = [each for each in evidence if each.holm is None]
+    several = len(groups) > 2
     if sure:
-        names = _names([f"{_name(each, several)} ({'worse' if each.is_worse else 'better'})" for each in sure])
-        yield f"{len(sure)} of {len(evidence)} figures differ, by test and 95 % interval: {names}."
+        sides = "; ".join(_sides(groups, [(each.group, name_of(each.key), each.is_worse) for each in sure]))
+        yield f"The difference is beyond chance (Holm) in {len(sure)} of {len(evidence)} figures: {sides}."
     elif not unsure:
         known = len(evidence) - len(open_ones)
         yield f"No test tells a difference in any of {known} figures." if known else "Whether they differ is not known."
     if unsure:
-        names = _names([_name(each, several) for each in unsure])
+        names = _names([_of(name_of(each.key), each.group, several) for each in unsure])
         yield f"By test alone (p (Holm) below 0.05), while the 95 % interval has 0 in it: {names}."
     if open_ones:
-        yield f"Not determined: {_names([_name(each, several) for each in open_ones])}."
-
-
-def _by_ranges(told: Sequence[Difference], *, tested: bool) -> str:
-    apart = [each for each in told if each.finding is not Finding.NONE_SEEN]
-    worse = sum(each.is_worse for each in apart)
-    sides = f"{worse} worse, {len(apart) - worse} better than the first"
-    if tested:
-        return f"Ranges do not overlap in {len(apart)} of {len(told)}: {sides}." if apart else "All ranges overlap."
+        yield f"Not determined: {_names([_of(name_of(each.key), each.group, several) for each in open_ones])}."
+    tested = {(key, each.group) for each in (*sure, *unsure) for key in each.keys}
+    apart = [each for each in told if each.finding is not Finding.NONE_SEEN and (each.key, each.group) not in tested]
     if apart:
-        return f"{len(apart)} of {len(told)} figures differ: {sides}. Their ranges do not overlap."
-    return f"Not determined: the ranges of all {len(told)} figures overlap."
+        yield f"By ranges alone, which do not overlap: {'; '.join(_sides(groups, _of_differences(apart)))}."
 
 
-def _name(of: DifferenceEvidence, several: bool) -> str:
-    return f"{name_of(of.key)} of {of.group}" if several else name_of(of.key)
+def _by_ranges(groups: Sequence[Group], told: Sequence[Difference]) -> Iterator[str]:
+    apart = [each for each in told if each.finding is not Finding.NONE_SEEN]
+    if apart:
+        yield f"{'; '.join(_sides(groups, _of_differences(apart)))}."
+    else:
+        yield f"Not determined: the ranges of all {len(told)} figures overlap."
+
+
+def _of_differences(apart: Sequence[Difference]) -> list[tuple[str, str, bool]]:
+    """Return group, figure and whether it is worse; figures that an expectation limits come first."""
+    ordered = sorted(apart, key=lambda each: bool(each.key.where))
+    return [(each.group, name_of(each.key), each.is_worse) for each in ordered]
+
+
+def _sides(groups: Sequence[Group], apart: Sequence[tuple[str, str, bool]]) -> Iterator[str]:
+    """Yield for each other group in which figures it is worse or better than the first; nothing if in none."""
+    for group in groups[1:]:
+        worse, better = ([name for label, name, is_worse in apart if label == group.label and is_worse is side]
+                         for side in (True, False))  # fmt: skip
+        first, then = ("worse", worse), ("better", better)
+        if better and not worse:
+            first, then = then, first
+        if worse or better:
+            yield (
+                f"{group.label} is {first[0]} than {groups[0].label} in {_few(first[1])},"
+                f" {then[0]} in {_few(then[1]) if then[1] else 'none'}"
+            )
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return 'a, b and 3 more figures'; one more is named."""
+    shown = names if len(names) <= _MOST_OF_SIDE + 1 else names[:_MOST_OF_SIDE]
+    if len(shown) < len(names):
+        return f"{', '.join(shown)} and {len(names) - len(shown)} more figures"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def _of(name: str, group: str, several: bool) -> str:
+    return f"{name} of {group}" if several else name
 
 
 def _names(found: Sequence[str]) -> str:

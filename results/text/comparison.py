@@ -1,4 +1,4 @@
-"""Terminal output of a comparison of runs. Pure.
+"""Sheets and lines of a comparison: its groups, the settings that differ, known causes, changes since a baseline. Pure.
 
 Changes when a comparison has another column.
 """
@@ -6,27 +6,25 @@ Changes when a comparison has another column.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from hpn.results.comparison.baseline import BaselineComparison
-from hpn.results.comparison.differences import Difference, Finding
+from hpn.results.comparison.differences import Difference
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Group, apart_in, asked_otherwise, shortened
 from hpn.results.text.bounds import at_least
 from hpn.results.text.printable import printable
-from hpn.results.text.tables import table
 from hpn.results.text.values import rounded_up, span_text, value_text
 from hpn.testbed.files.units import format_percent
 
 ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 _MEDIAN = "median outage"
-_LONGEST_HEAD = 12
+_LONGEST_HEAD = 16
+_HEADS = ("first", "second", "third", "fourth", "fifth", "sixth")
 _PERCENT, _MS = "%", "ms"
-Figures = Collection[tuple[Key, str]]
 
 
 class Sheet(NamedTuple):
@@ -40,20 +38,6 @@ class Sheet(NamedTuple):
     def keys(self) -> int:
         """Number of columns that name the rows: those before the first numeric one."""
         return next((at for at, column in enumerate(self.columns) if column.startswith(">")), 1)
-
-
-def comparison_parts(
-    groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures = ()
-) -> list[RenderableType]:
-    """Return the groups, every figure side by side, and the causes of differences; for a single group its figures."""
-    sheets = [groups_sheet(groups)]
-    if len(groups) == 1:
-        sheets.append(own_sheet(groups[0]))
-    if found:
-        others = f": {groups[1].label}" if len(groups) == 2 else ""
-        caption = f"held against {groups[0].label}{others}; medians, ranges over all runs"
-        sheets += [figures_sheet(caption, groups, found), causes_sheet(groups, found, told_apart)]
-    return [table(*sheet, sheet.keys) for sheet in sheets if sheet.rows]
 
 
 def held_lines(held: BaselineComparison) -> Iterator[Text]:
@@ -77,15 +61,15 @@ def held_lines(held: BaselineComparison) -> Iterator[Text]:
 def limited_rows(held: BaselineComparison) -> Iterator[tuple[str, str, str]]:
     """Yield each figure that an expectation limits: name, baseline and now, medians with their intervals."""
     for each in held.limited:
-        yield name_of(each.key), _with_interval(each.reference, each.key), _with_interval(each.other, each.key)
+        yield name_of(each.key), _withinterval_of(each.reference, each.key), _withinterval_of(each.other, each.key)
 
 
-def _with_interval(found: Summary | None, key: Key) -> str:
+def _withinterval_of(found: Summary | None, key: Key) -> str:
     """Return '20.0 ms (19.2 to 20.8 ms)'; an outage that was not seen is its bound alone."""
     if found is not None and found.median == found.low == 0 < found.high < math.inf:
         return f"< {value_text(found.high, key.unit)}"
     exact = found is None or found.open_ended or found.low == found.high
-    return value_of(found, key) + ("" if exact else f" ({_interval(found, key)})")
+    return value_of(found, key) + ("" if exact else f" ({interval_of(found, key)})")
 
 
 def changed_line(held: BaselineComparison) -> str:
@@ -160,50 +144,32 @@ def groups_sheet(groups: Sequence[Group]) -> Sheet:
     common = [what for what in told if len(groups) > 1 and len({group.setting[what] for group in groups}) == 1]
     apart = [what for what in told if what not in common]
     own = apart_in(groups) if len(groups) > 1 else [group.setting[Across.SETTINGS] for group in groups]
+    lacks = any(group.left_out for group in groups)
     rows = tuple(
         (
             group.label,
             str(len(group.runs)),
-            str(group.left_out),
+            *([str(group.left_out)] if lacks else []),
             *((settings or "-") if what is Across.SETTINGS else group.setting[what] for what in apart),
         )
         for group, settings in zip(groups, own, strict=True)
     )
-    columns = ("group", ">runs", ">left out", *map(str, apart))
+    columns = ("group", ">runs", *([">left out"] if lacks else []), *map(str, apart))
     named = dict.fromkeys(str(what) for group in groups for what in group.by_name)
     by_name = f"; {' and '.join(named)} by name: not all folders tell what was asked" if named else ""
     shared = [shortened(groups[0].setting[what]) for what in common if groups[0].setting[what]]
     of = f" of {', '.join(shared)}" if shared else ""
-    return Sheet(f"groups{of}; runs that cannot be trusted are left out{by_name}", columns, rows)
+    left_out = "; runs that cannot be trusted are left out" if lacks else ""
+    return Sheet(f"groups{of}{left_out}{by_name}", columns, rows)
 
 
-def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
-    """Return the figures of the first group next to the others', with group names if there are several others."""
-    several = len(groups) > 2
-    one, other = _short(groups[0], "first"), "other" if several else _short(groups[-1], "other")
-    columns = (
-        *(["group"] if several else []),
-        *("edge", "figure", f">{one}", f">{other}", f">{one}: range", f">{other}: range", "difference"),
-    )
-    rows = tuple(
-        (
-            *([each.group] if several else []),
-            each.key.where or "expectation",
-            figure_of(each.key),
-            value_of(each.reference, each.key),
-            value_of(each.other, each.key),
-            _interval(each.reference, each.key),
-            _interval(each.other, each.key),
-            _finding(each),
-        )
-        for each in found
-    )
-    return Sheet(caption, columns, rows)
-
-
-def _short(group: Group, else_: str) -> str:
-    """Return the heading of the group's columns: its label if short enough, else ``else_``."""
-    return group.label if len(group.label) <= _LONGEST_HEAD else else_
+def heads_of(groups: Sequence[Group]) -> Sequence[str]:
+    """Return the columns' heads: labels, or numbers if one is long."""
+    labels = [group.label for group in groups]
+    if max(map(len, labels)) <= _LONGEST_HEAD:
+        return labels
+    names = ("first", "other") if len(labels) == 2 else _HEADS
+    return [names[at] if at < len(names) else f"group {at + 1}" for at in range(len(labels))]
 
 
 def own_sheet(group: Group) -> Sheet:
@@ -214,27 +180,34 @@ def own_sheet(group: Group) -> Sheet:
             figure_of(key),
             str(summary.count),
             value_of(summary, key),
-            _interval(summary, key),
+            interval_of(summary, key),
         )
         for key, summary in summaries(group).items()
     )
     return Sheet("medians, ranges over all runs", ("edge", "figure", ">runs", ">median", ">range"), rows)
 
 
-def causes_sheet(groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures = ()) -> Sheet:
-    """Return each changed setting with the figures that differ, then each known cause once, with its own figures.
-
-    If no figure differs, nothing is called a cause. ``told_apart``: figures that differ by test, with their group
-    labels.
-    """
+def causes_sheet(groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
+    """Return each known cause of a difference once, with its figures; the settings that differ are no row."""
     several = len(groups) > 2
-    rows = tuple(
-        (*([group] if several else []), why, figures) for group, why, figures in _causes(groups, found, told_apart)
-    )
-    if not any(figures for *_, figures in rows):
-        asked = f"{_short(groups[0], 'first')} | {'other' if several else _short(groups[-1], 'other')}"
-        return Sheet("what was asked otherwise", (*(["group"] if several else []), asked), tuple(r[:-1] for r in rows))
-    return Sheet("why they differ", (*(["group"] if several else []), "because", "figures"), rows)
+    asked = {other.label: asked_otherwise(groups[0], other) for other in groups[1:]}
+    told: dict[tuple[str, str], dict[str, None]] = {}
+    for each in found:
+        if each.why and each.why != asked.get(each.group):
+            told.setdefault((each.group, each.why), {})[name_of(each.key)] = None
+    rows = tuple((*([group] if several else []), why, ", ".join(figures)) for (group, why), figures in told.items())
+    return Sheet("known causes", (*(["group"] if several else []), "because", "figures"), rows)
+
+
+def asked_sheet(groups: Sequence[Group]) -> Sheet:
+    """Return the settings of each other group that differ from the first's: 'job.queue_pairs: 1 | 8'."""
+    first, *others = groups
+    several = len(others) > 1
+    asked = ((other.label, asked_otherwise(first, other)) for other in others)
+    rows = tuple((*([label] if several else []), text) for label, text in asked if text)
+    one, *heads = heads_of(groups)
+    against = f"{one} | {'other' if several else ''.join(heads)}"
+    return Sheet("what was asked otherwise", (*(["group"] if several else []), against), rows)
 
 
 def value_of(found: Summary | None, key: Key) -> str:
@@ -246,38 +219,10 @@ def value_of(found: Summary | None, key: Key) -> str:
     return at_least(value_text(found.median, key.unit), open_ended=found.open_ended)
 
 
-def _interval(found: Summary | None, key: Key) -> str:
+def interval_of(found: Summary | None, key: Key) -> str:
+    """Return the range of possible values."""
     if found is None:
         return "-"
     if not math.isfinite(found.high):
         return at_least(value_text(found.low, key.unit))
     return span_text(found.low, found.high, key.unit)
-
-
-def _finding(each: Difference) -> str:
-    if each.finding is not Finding.NONE_SEEN:
-        return each.finding.value
-    if not each.seen_from:
-        return "the same in all runs"
-    if not math.isfinite(each.seen_from):
-        return "ranges overlap"
-    return f"ranges overlap; they would not if more than {value_text(each.seen_from, each.key.unit)} apart"
-
-
-def _causes(
-    groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures
-) -> Iterator[tuple[str, str, str]]:
-    told: dict[tuple[str, str], list[str]] = {}
-    for other in groups[1:]:
-        if asked := asked_otherwise(groups[0], other):
-            apart = (
-                each
-                for each in found
-                if each.group == other.label and (each.why or (each.key, each.group) in told_apart)
-            )
-            told[other.label, asked] = [name_of(each.key) for each in apart]
-    for each in found:
-        if each.why and name_of(each.key) not in (of := told.setdefault((each.group, each.why), [])):
-            of.append(name_of(each.key))
-    for (group, why), figures in told.items():
-        yield group, why, ", ".join(figures)

@@ -14,6 +14,7 @@ from hpn.results.comparison.groups import Group
 from hpn.results.text.comparison import Sheet
 
 COLUMNS = ("drill", "group", "outcome", "cost")
+_AFTER_FAULT = ": "
 
 
 class GroupCost(NamedTuple):
@@ -37,10 +38,22 @@ def costs_caption(found: Sequence[Comparison]) -> str:
     return "of several runs of a group, the cost of the first" if several else ""
 
 
-def costs_sheet(found: Sequence[Comparison]) -> Sheet:
-    """Return a row for each group of each drill."""
-    rows = tuple((of.drill, of.group, of.outcome, of.cost) for of in costs(found))
-    return Sheet(": ".join(filter(None, ("what it costs", costs_caption(found)))), COLUMNS, rows)
+def costs_sheet(of: Comparison) -> Sheet:
+    """Return a row for each group; the caption has the fault, if it is the same for all."""
+    found = costs([of])
+    faults = {each.cost.partition(_AFTER_FAULT)[0] for each in found}
+    shared = faults.pop() if len(found) > 1 and len(faults) == 1 else ""
+    shared = shared if all(each.cost.startswith(f"{shared}{_AFTER_FAULT}") for each in found) else ""
+    several = len({each.drill for each in found}) > 1
+    rows = tuple(
+        (
+            *([each.drill] if several else []),
+            *(each.group, each.outcome, each.cost.removeprefix(f"{shared}{_AFTER_FAULT}" if shared else "")),
+        )
+        for each in found
+    )
+    caption = ": ".join(filter(None, (of.drill or "what it costs", costs_caption([of]), shared)))
+    return Sheet(caption, COLUMNS if several else COLUMNS[1:], rows)
 
 
 def _cost(group: Group) -> GroupCost:

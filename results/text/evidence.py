@@ -10,29 +10,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
-from rich.text import Text
 
 from hpn.failover.analysis.phrases import plain
 from hpn.results.text.bounds import at_least, at_most
 from hpn.results.text.comparison import Sheet, name_of
-from hpn.results.text.printable import printable
 from hpn.results.text.tables import table
 from hpn.results.text.values import span_text
 
 if TYPE_CHECKING:  # imports numpy
-    from hpn.results.comparison.intervals import Span
     from hpn.results.comparison.science import DifferenceEvidence
 
 UNKNOWN = "not determined"
-_LEAST_P = 0.001
+_LEAST_P, _PERCENT = 0.001, "%"
 _MOST_RUNS = 1000
 """Same as ``comparison.power.MOST_RUNS``."""
 
 
-def evidence_parts(found: Sequence[DifferenceEvidence], why_not: str) -> list[RenderableType]:
-    """Return the table, or the reason why there is none."""
-    if why_not:
-        return [Text(printable(f"no interval, effect size or test of a difference: {why_not}"))]
+def evidence_parts(found: Sequence[DifferenceEvidence]) -> list[RenderableType]:
+    """Return the table; nothing without evidence."""
     sheet = evidence_sheet(found)
     return [table(*sheet, sheet.keys)] if sheet.rows else []
 
@@ -51,11 +46,11 @@ def evidence_sheet(found: Sequence[DifferenceEvidence]) -> Sheet:
             *([each.group] if several else []),
             ", also ".join(map(name_of, each.keys)),
             f"{each.pairs} pairs" if each.pairs else f"{each.runs[0]}, {each.runs[1]}",
-            _span(each.median, each.key.unit),
-            _interval(each),
-            _span(each.delta, ""),
-            _p(each.p),
-            _p(each.holm),
+            span_of(each.median.low, each.median.high, each.key.unit),
+            interval_text(each),
+            span_of(each.delta.low, each.delta.high, ""),
+            p_text(each.p),
+            p_text(each.holm),
             _test(each),
             _more(each),
         )
@@ -73,25 +68,29 @@ def evidence_sheet(found: Sequence[DifferenceEvidence]) -> Sheet:
     return Sheet(caption, columns, rows)
 
 
-def _interval(of: DifferenceEvidence) -> str:
+def interval_text(of: DifferenceEvidence) -> str:
+    """Return the 95 % interval of the median difference, or the reason why there is none."""
     if of.median_interval is None:
         return "degenerate" if of.degenerate else "too few"
-    return _span(of.median_interval, of.key.unit)
+    return span_of(of.median_interval.low, of.median_interval.high, of.key.unit)
 
 
-def _span(of: Span, unit: str) -> str:
-    if math.isinf(of.low):
-        return UNKNOWN if math.isinf(of.high) else at_most(_signed(of.high, unit))
-    if math.isinf(of.high):
-        return at_least(_signed(of.low, unit))
-    return span_text(of.low, of.high, unit, signed=True)
+def span_of(low: float, high: float, unit: str) -> str:
+    """Return a difference that lies between two values, each of which may be infinite; of shares in points."""
+    if math.isinf(low):
+        return UNKNOWN if math.isinf(high) else at_most(_signed(high, unit))
+    if math.isinf(high):
+        return at_least(_signed(low, unit))
+    shown = span_text(low, high, unit, signed=True)
+    return f"{shown.removesuffix(_PERCENT)}points" if unit == _PERCENT else shown
 
 
 def _signed(value: float, unit: str) -> str:
-    return span_text(value, value, unit, signed=True)
+    return span_of(value, value, unit)
 
 
-def _p(chance: float | None) -> str:
+def p_text(chance: float | None) -> str:
+    """Return a probability with two digits."""
     if chance is None:
         return UNKNOWN
     return f"< {_LEAST_P}" if chance < _LEAST_P else plain(chance, 2)

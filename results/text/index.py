@@ -85,7 +85,7 @@ def _limits(trend: Trend) -> str:
         return ""
     unit = trend.points[0].unit
     text = value_text(found[0], unit) if len(found) == 1 else span_text(found[0], found[-1], unit)
-    return f"; limit: {'at most' if trend.more_is_worse else 'at least'} {text}"
+    return f"; limit: {'at most' if trend.is_upper else 'at least'} {text}"
 
 
 def _measured(point: Point) -> str:

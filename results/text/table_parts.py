@@ -3,7 +3,7 @@
 Changes when tables adapt to a narrow terminal in another way. The last columns move to a further part first; the
 columns that name rows appear in every part. Cells wrap between words; words without spaces (numbers, addresses, MACs,
 paths) stay complete where possible. Nothing is left out, but further parts may shorten a long word of a name in its
-middle.
+middle. A cell of several lines is one line where the whole table then fits.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _NAME = 4  # minimum width of a name
 _SHORT = (32, 24, 16)  # widths to which long words of names may be shortened
 _MARK = "..."
 _NUMBER = "#"
+_JOINED = "; "
+"""Between the lines of a cell that are shown as one."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Column:
         word = max(cell_len(word) for text in (self.head, *self.cells) for word in text.replace("\n", " ").split(" "))
         return max(word, min(self.natural, _SENTENCE))
 
+    @property
+    def joined(self) -> Column:
+        """The column with each cell on one line."""
+        return Column(self.head, tuple(cell.replace("\n", _JOINED) for cell in self.cells), self.right)
+
     def shortened(self, width: int) -> Column:
         """Return the column with its words shortened to at most ``width`` columns, both ends retained."""
         cells = (" ".join(middle_cut(word, width) for word in cell.split()) for cell in self.cells)
@@ -61,16 +68,22 @@ def parts(columns: Sequence[Column], keys: int, room: int) -> Sequence[Sequence[
     The first ``keys`` columns name the rows. They identify the rows in each part: by name, or by number if two rows
     have the same name.
     """
-    for widths in ([each.natural for each in columns], [each.least for each in columns]):
+    joined = [each.joined for each in columns]
+    ways = ((joined, [each.natural for each in joined]), *((columns, of) for of in _widths(columns)))
+    for shown, widths in ways:
         if _total(widths) <= room:
-            return [_spread([Shown(each, width) for each, width in zip(columns, widths, strict=True)], room)]
+            return [_spread([Shown(each, width) for each, width in zip(shown, widths, strict=True)], room)]
     names, rest = list(columns[:keys]), columns[keys:]
     if not _tell_apart(names):
         names.insert(0, Column(_NUMBER, tuple(str(at + 1) for at in range(len(columns[0].cells))), right=True))
     for_names = room - max((GAP + min(each.least, room // 3) for each in rest), default=0)
     lead = _narrowed(names, for_names)
-    ways = [_packed(lead, again, rest, room) for again in (lead, *_short(names, for_names))]
-    return [_spread(part, room) for part in min(ways, key=len)]
+    found = [_packed(lead, again, rest, room) for again in (lead, *_short(names, for_names))]
+    return [_spread(part, room) for part in min(found, key=len)]
+
+
+def _widths(columns: Sequence[Column]) -> Sequence[Sequence[int]]:
+    return [each.natural for each in columns], [each.least for each in columns]
 
 
 def _packed(

@@ -34,7 +34,7 @@ def table(
     cells = [[printable(str(cell), "\n") for cell in row] for row in rows]
     told = [at for at in range(len(columns)) if at < keys or any(row[at] for row in cells)]
     for column in (columns[at] for at in told):
-        made.add_column(Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left")
+        made.add_column(Text(printable(column.lstrip(">"))), justify="right" if column.startswith(">") else "left")
     for row in cells:
         made.add_row(*(Text(row[at]) for at in told))
     return made

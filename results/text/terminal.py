@@ -17,6 +17,7 @@ from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Phas
 from hpn.failover.analysis.phases import converged
 from hpn.failover.analysis.phrases import packets
 from hpn.failover.analysis.scattered import recovery
+from hpn.results.judge.repeats.random_faults import one_draw
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
@@ -26,7 +27,6 @@ from hpn.results.text.impairment import impairment_table
 from hpn.results.text.job import job_parts
 from hpn.results.text.outages import outage_notes, outages_table
 from hpn.results.text.ports import balance_lines, course_table, ports_table
-from hpn.results.text.random_faults import one_draw
 from hpn.results.text.tables import table
 from hpn.results.text.transfers import transfers_table
 from hpn.results.text.values import milliseconds

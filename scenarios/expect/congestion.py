@@ -12,7 +12,7 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, flows_by_edge, no_outage, nothing
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound, so_far
-from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.metric import NO_BEFORE, Larger, Metric, Needs, Pauses, Slowed, Takes, Unit
 from hpn.scenarios.expect.selection import Selection
 
 _NOBODY_KNOWS = "nobody knows the offered load: {why}"
@@ -76,8 +76,16 @@ def _outage(at: FlowAt) -> Figure:
 
 def _counted(key: str, summary: str, count: Callable[[FlowAt], int]) -> Metric:
     return Metric(
-        key, Unit.COUNT, Takes.FLOWS, Slowed.PER_PACKET, _FAULT, summary, from_metrics(_packets(count)), tells=NO_BEFORE
-    )
+        key,
+        Unit.COUNT,
+        Takes.FLOWS,
+        Slowed.PER_PACKET,
+        _FAULT,
+        summary,
+        from_metrics(_packets(count)),
+        tells=NO_BEFORE,
+        larger=Larger.WORSE,
+    )  # fmt: skip
 
 
 _FAULT = Needs(fault=True)
@@ -96,6 +104,7 @@ METRICS = (
         Needs(fault=True, period=True, pauses=Pauses.BLIND),
         "the longest outage of a flow, without the packets that congestion took",
         from_metrics(_failover_outage),
+        larger=Larger.WORSE,
         tells=NO_BEFORE,
     ),
 )

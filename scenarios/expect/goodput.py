@@ -11,7 +11,7 @@ from hpn.failover.analysis.model import DrillMetrics, Relation, settled_window_n
 from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure
-from hpn.scenarios.expect.metric import MODELLED, Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.metric import MODELLED, Lack, Larger, Metric, Needs, Pauses, Slowed, Takes, Unit
 from hpn.scenarios.expect.scope import Scope
 from hpn.scenarios.expect.selection import Selection
 
@@ -78,7 +78,18 @@ def _of_before(key: str, summary: str, part: _Part) -> Metric:
     measure = from_metrics(partial(_goodput, part))
     needs = Needs(fault=True, pauses=Pauses.SPANNED)
     tells = {Lack.CUT_OFF: "it is what arrived in the window, whatever goes on"}
-    return Metric(key, Unit.SHARE, Takes.FLOWS, Slowed.NOT, needs, summary, measure, tells=tells, unmodelled=MODELLED)
+    return Metric(
+        key,
+        Unit.SHARE,
+        Takes.FLOWS,
+        Slowed.NOT,
+        needs,
+        summary,
+        measure,
+        tells=tells,
+        larger=Larger.BETTER,
+        unmodelled=MODELLED,
+    )
 
 
 METRICS = (

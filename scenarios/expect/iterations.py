@@ -10,7 +10,7 @@ from hpn.failover.analysis.model import DrillMetrics, EdgeResult
 from hpn.failover.analysis.phrases import number, plain
 from hpn.scenarios.expect.figure import NO_EDGE, Figure, longest_of, lower_bound
 from hpn.scenarios.expect.job_metric import edges_with_costs, job_metric, whole_run
-from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, Lack, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, Lack, Larger, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Selection
 
 
@@ -120,6 +120,7 @@ METRICS = (
         Slowed.STRETCHED,
         "the longest iteration of all ranks that was under way after an edge, else of the run",
         _iteration_time,
+        larger=Larger.WORSE,
         tells=NO_BEFORE,
         unmodelled=MODELLED,
     ),
@@ -130,6 +131,7 @@ METRICS = (
         Slowed.NOT,
         "iterations per second in the whole window of an edge, against before it",
         _rate_during,
+        larger=Larger.BETTER,
         tells=_CUT_OFF,
         fault=True,
         unmodelled=MODELLED,
@@ -141,6 +143,7 @@ METRICS = (
         Slowed.NOT,
         "iterations per second in the last part of an edge's window, against before it",
         _rate_after,
+        larger=Larger.BETTER,
         tells=_CUT_OFF,
         fault=True,
         unmodelled=MODELLED,
@@ -152,6 +155,7 @@ METRICS = (
         Slowed.NOT,
         "iterations that the rate before an edge promised for its window and that did not end in it",
         _lost_iterations,
+        larger=Larger.WORSE,
         tells=_CUT_OFF,
         fault=True,
         unmodelled=MODELLED,
@@ -163,6 +167,7 @@ METRICS = (
         Slowed.NOT,
         "lost_iterations times job.samples, fractions of an iteration included",
         _lost_samples,
+        larger=Larger.WORSE,
         tells=_CUT_OFF,
         fault=True,
         of=Traffic.JOB,

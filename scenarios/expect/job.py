@@ -9,7 +9,7 @@ from hpn.failover.analysis.phrases import packets, plain
 from hpn.failover.analysis.placement import Placement
 from hpn.scenarios.expect.figure import Figure, edges_of, longest_of, lower_bound, so_far
 from hpn.scenarios.expect.job_metric import edges_with_costs, job_metric, whole_run
-from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, WHOLE_RECORD, Lack, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, WHOLE_RECORD, Lack, Larger, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Selection
 
 _IDLE = Figure(None, "no iteration ended, and no message was completed")
@@ -148,6 +148,7 @@ WRONG_RESULTS = job_metric(
     "blocks of path MTU size that a collective left with a sum that is not the ranks'; of a client, steps whose sum"
     " differs between ranks, and what it says itself",
     _wrong,
+    larger=Larger.WORSE,
     tells=WHOLE_RECORD,
 )
 METRICS = (
@@ -158,6 +159,7 @@ METRICS = (
         Slowed.STRETCHED,
         "99th percentile of the time from posting a message to the acknowledgement of its last byte, whole record",
         _fct_p99,
+        larger=Larger.WORSE,
         tells=NO_BEFORE,
         of=Traffic.JOB,
     ),
@@ -168,6 +170,7 @@ METRICS = (
         Slowed.NOT,
         "the least bus bandwidth of any collective, as nccl-tests counts it, by the mean time of its slowest ranks",
         _busbw,
+        larger=Larger.BETTER,
         tells={**NO_BEFORE, **dict.fromkeys((Lack.CUT_OFF, Lack.AFTER), "it is an upper bound then")},
         unmodelled=MODELLED,
     ),
@@ -178,6 +181,7 @@ METRICS = (
         Slowed.PER_PACKET,
         "packets sent again",
         _retransmitted,
+        larger=Larger.WORSE,
         tells=NO_BEFORE,
         of=Traffic.JOB,
     ),
@@ -189,6 +193,7 @@ METRICS = (
         "how far the queue pair with the most or the fewest bytes of completed messages is from the mean of all that"
         " completed any",
         _shares_apart,
+        larger=Larger.WORSE,
         tells=WHOLE_RECORD,
         of=Traffic.JOB,
     ),
@@ -199,6 +204,7 @@ METRICS = (
         Slowed.NOT,
         "congestion notifications that were sent and not handled, of those sent",
         _cnps_lost,
+        larger=Larger.WORSE,
         tells=WHOLE_RECORD,
         of=Traffic.JOB,
     ),
@@ -210,6 +216,7 @@ METRICS = (
         "queue pairs on the link that most cross, over the mean of its tier's links; the tier where it is largest, as"
         " paths had settled after an edge, else before the first",
         _link_imbalance,
+        larger=Larger.WORSE,
         tells=WHOLE_RECORD,
         of=Traffic.JOB,
     ),
@@ -221,6 +228,7 @@ METRICS = (
         Slowed.NOT,
         "how often the job was started again after its death",
         _restarts,
+        larger=Larger.AS_LIMITED,
         tells=NO_BEFORE,
         of=Traffic.JOB,
     ),
@@ -231,6 +239,7 @@ METRICS = (
         Slowed.NOT,
         "hosts whose ranks a spare has taken over, in all of the job's lives",
         _hosts_replaced,
+        larger=Larger.AS_LIMITED,
         tells=NO_BEFORE,
         of=Traffic.JOB,
     ),
@@ -242,6 +251,7 @@ METRICS = (
         "no queue pair of the job used its retries up; no rank of a client gave up, or ended before the run did with"
         " another exit code than 0",
         _survives,
+        larger=Larger.AS_LIMITED,
         tells=NO_BEFORE,
         sentence=lambda expectation: f"{expectation.whose or 'job'} {'survives' if expectation.limit else 'dies'}",
         unmodelled=MODELLED,

@@ -8,7 +8,19 @@ from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, edges_of
-from hpn.scenarios.expect.metric import NOT_MODELLED, NOWHERE, Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import (
+    NOT_MODELLED,
+    NOWHERE,
+    Lack,
+    Larger,
+    Metric,
+    Needs,
+    Shape,
+    Slowed,
+    Takes,
+    Traffic,
+    Unit,
+)
 from hpn.scenarios.expect.selection import At, Selection, Whose
 
 _NO_JOB = Figure(None, "the run had no job")
@@ -56,6 +68,7 @@ def job_metric(
     summary: str,
     measure: Measure,
     *,
+    larger: Larger,
     fault: bool = False,
     sentence: Callable[[Selection], str] | None = None,
     of: Traffic = Traffic.RANKS,
@@ -75,6 +88,7 @@ def job_metric(
         from_metrics(_of_job(measure)),
         shape,
         sentence,
+        larger=larger,
         tells=tells,
         unmodelled=unmodelled,
     )

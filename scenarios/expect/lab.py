@@ -17,6 +17,7 @@ from hpn.scenarios.expect.job import job_stood_still
 from hpn.scenarios.expect.metric import (
     NO_BEFORE,
     PROTOCOLS_ONLY,
+    Larger,
     Metric,
     Needs,
     Pauses,
@@ -143,6 +144,7 @@ UNTOUCHED = Metric(
     from_metrics(_untouched),
     Shape.PARTS,
     _untouched_text,
+    larger=Larger.AS_LIMITED,
     tells=NO_BEFORE,
     unmodelled=PROTOCOLS_ONLY,
 )
@@ -156,6 +158,7 @@ ORDER = Metric(
     from_metrics(_ordered),
     Shape.EVENTS,
     _order_text,
+    larger=Larger.AS_LIMITED,
     unmodelled=PROTOCOLS_ONLY,
 )
 METRICS = (
@@ -170,5 +173,6 @@ METRICS = (
         "from a host's death to the moment at which all queue pairs of the spare that replaces it are at work; of a"
         " `job`: from the end of its last iteration before its death to its new start",
         from_metrics(_job_downtime),
+        larger=Larger.WORSE,
     ),
 )

@@ -14,6 +14,7 @@ from hpn.scenarios.expect.metric import (
     NO_BEFORE,
     PACKETS_ONLY,
     Lack,
+    Larger,
     Metric,
     Needs,
     Pauses,
@@ -131,6 +132,7 @@ def _counted(
         summary,
         measured,
         over_record=over_record,
+        larger=Larger.WORSE,
         tells=tells,
         unmodelled=unmodelled,
     )

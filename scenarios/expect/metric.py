@@ -52,6 +52,18 @@ class Slowed(Enum):
     PER_QUEUE_PAIR = auto()
 
 
+class Larger(Enum):
+    """Meaning of a larger figure, whatever limit a drill sets: comparisons go by it."""
+
+    WORSE = auto()
+    BETTER = auto()
+    AS_LIMITED = auto()  # neither by itself: worse if the limit is an upper one
+
+    def is_worse(self, *, is_upper: bool) -> bool:
+        """Return True if a larger figure is worse under a limit of that side."""
+        return is_upper if self is Larger.AS_LIMITED else self is Larger.WORSE
+
+
 class Pauses(Enum):
     """Treatment of flows that pause by plan between their transfers."""
 
@@ -130,6 +142,7 @@ class Metric:
 
     Otherwise the figure has no value, or is a lower bound; a test checks this.
     """
+    larger: Larger = field(kw_only=True)
     unmodelled: str = NOT_MODELLED  # why ``hpn model`` gives no figure of it
 
     @property

@@ -11,7 +11,18 @@ from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, flows_by_edge, no_
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound, of_figures, rank
 from hpn.scenarios.expect.impaired import impaired, receive_gap
-from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, PACKETS_ONLY, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.metric import (
+    MODELLED,
+    NO_BEFORE,
+    PACKETS_ONLY,
+    Larger,
+    Metric,
+    Needs,
+    Pauses,
+    Slowed,
+    Takes,
+    Unit,
+)
 from hpn.scenarios.expect.scope import Scope
 from hpn.scenarios.expect.selection import Selection
 
@@ -107,7 +118,16 @@ def _outage(
 ) -> Metric:
     figure = from_metrics(measure)
     return Metric(
-        key, Unit.MS, Takes.FLOWS, Slowed.STRETCHED, needs, summary, figure, tells=NO_BEFORE, unmodelled=unmodelled
+        key,
+        Unit.MS,
+        Takes.FLOWS,
+        Slowed.STRETCHED,
+        needs,
+        summary,
+        figure,
+        tells=NO_BEFORE,
+        unmodelled=unmodelled,
+        larger=Larger.WORSE,
     )
 
 

@@ -16,6 +16,7 @@ from hpn.scenarios.expect.metric import (
     NOWHERE,
     PROTOCOLS_ONLY,
     Lack,
+    Larger,
     Metric,
     Needs,
     Pauses,
@@ -117,6 +118,7 @@ def _timed(
         needs,
         summary,
         from_metrics(measure),
+        larger=Larger.WORSE,
         tells=tells,
         unmodelled=PROTOCOLS_ONLY,
     )

@@ -10,7 +10,18 @@ from hpn.failover.analysis.phrases import packets, plain
 from hpn.failover.analysis.ports import NicBalance, PortMetrics
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound
-from hpn.scenarios.expect.metric import QUEUES_ONLY, WHOLE_RECORD, Lack, Metric, Needs, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import (
+    QUEUES_ONLY,
+    WHOLE_RECORD,
+    Lack,
+    Larger,
+    Metric,
+    Needs,
+    Slowed,
+    Takes,
+    Traffic,
+    Unit,
+)
 from hpn.scenarios.expect.selection import Selection
 
 _NO_SAMPLES = Figure(None, "no port was sampled")
@@ -94,6 +105,7 @@ METRICS = (
         Needs(Traffic.EITHER, samples=True),
         "99th percentile of the readings of a port's queue, whole record, at the sampled port where it is longest",
         from_metrics(_of_ports(_queue_p99)),
+        larger=Larger.WORSE,
         tells=WHOLE_RECORD,
         unmodelled=QUEUES_ONLY,
     ),
@@ -105,6 +117,7 @@ METRICS = (
         Needs(Traffic.EITHER, samples=True),
         "the longest queue that was read at any sampled port",
         from_metrics(_of_ports(_queue_worst)),
+        larger=Larger.WORSE,
         tells=WHOLE_RECORD,
         unmodelled=QUEUES_ONLY,
     ),
@@ -116,6 +129,7 @@ METRICS = (
         Needs(Traffic.EITHER, samples=True),
         "what the busiest sampled port carried of its rate, whole record",
         from_metrics(_of_ports(_port_load)),
+        larger=Larger.AS_LIMITED,
         tells=WHOLE_RECORD,
     ),
     Metric(
@@ -126,6 +140,7 @@ METRICS = (
         Needs(Traffic.EITHER, samples=True),
         "packets for which the queues of the sampled ports had no room",
         from_metrics(_of_ports(_tail_drops)),
+        larger=Larger.WORSE,
         tells=WHOLE_RECORD,
         unmodelled=QUEUES_ONLY,
     ),
@@ -137,6 +152,7 @@ METRICS = (
         Needs(Traffic.EITHER, samples=True),
         "packets that the sampled ports marked (ECN)",
         from_metrics(_of_ports(_packets_marked)),
+        larger=Larger.AS_LIMITED,
         tells=WHOLE_RECORD,
         unmodelled=QUEUES_ONLY,
     ),
@@ -149,6 +165,7 @@ METRICS = (
         "load of a NIC's ports as the switches send to them, the busiest over the least busy, before the first fault;"
         " the NIC where it is largest",
         from_metrics(_of_ports(_port_imbalance)),
+        larger=Larger.WORSE,
         tells=dict.fromkeys((Lack.CUT_OFF, Lack.AFTER), "it is of the time before the first fault"),
     ),
 )

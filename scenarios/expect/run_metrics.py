@@ -8,7 +8,7 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.phrases import plain
 from hpn.scenarios.expect.evidence import Evidence, from_metrics
 from hpn.scenarios.expect.figure import Figure
-from hpn.scenarios.expect.metric import PACKETS_ONLY, Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.metric import PACKETS_ONLY, Lack, Larger, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Selection
 
 
@@ -50,6 +50,7 @@ STATE_RESTORED = Metric(
     _state_restored,
     Shape.YES_NO,
     _restored_text,
+    larger=Larger.AS_LIMITED,
     unmodelled="no lab was changed",
 )
 METRICS = (
@@ -61,6 +62,7 @@ METRICS = (
         Needs(),
         "the largest outage the method reports while nothing is wrong",
         from_metrics(_noise_floor),
+        larger=Larger.WORSE,
         tells=dict.fromkeys((Lack.CUT_OFF, Lack.AFTER), "it is of the time before the first fault"),
         unmodelled=PACKETS_ONLY,
     ),

@@ -12,7 +12,7 @@ from hpn.failover.analysis.transfers import Fate, Transfer, interval_of
 from hpn.scenarios.expect.choose import chosen_flows, nothing, whole_record
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure, lower_bound
-from hpn.scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from hpn.scenarios.expect.metric import Larger, Metric, Needs, Slowed, Takes, Unit
 from hpn.scenarios.expect.selection import Selection
 
 
@@ -83,7 +83,9 @@ def _of_transfers(
     measure: Callable[[Selection, DrillMetrics], Figure],
 ) -> Metric:
     needs = Needs(transfers=True, sending=unit is Unit.MS)
-    return Metric(key, unit, Takes.FLOWS, slowed, needs, summary, from_metrics(measure), over_record=True)
+    return Metric(
+        key, unit, Takes.FLOWS, slowed, needs, summary, from_metrics(measure), over_record=True, larger=Larger.WORSE
+    )
 
 
 METRICS = (

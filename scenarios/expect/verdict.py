@@ -8,6 +8,7 @@ lab must match its fabric, and path control must move the right queue pairs and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from hpn.failover.analysis.model import DrillMetrics
@@ -71,6 +72,7 @@ def _against_limit(expectation: Expectation, figure: Figure) -> Check:
             open_ended=figure.open_ended,
             over=expectation.over,
             never=figure.never,
+            more_is_worse=expectation.metric.larger.is_worse(is_upper=expectation.bound.is_upper),
         )
     )
 
@@ -107,7 +109,7 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
     asked_of = [job_asked(each, metrics) for each in drill.expectations if each.metric is WRONG_RESULTS]
     for job in (metrics.job, metrics.beside):
         if job is not None and job.wrong and not any(each is job for each in asked_of):
-            yield at_most(f"wrong results{' of the client' * (job is metrics.beside)} at most 0", job.wrong, 0)
+            yield _harm(f"wrong results{' of the client' * (job is metrics.beside)} at most 0", job.wrong, 0)
     if not metrics.edges or not metrics.has_streams:
         return
     asked = [
@@ -121,10 +123,14 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
     if others and (not asked or (lost and all(check.outcome is not Outcome.FAIL for check in asked))):
         worst = max(edges, key=lambda edge: edge.control_lost)
         where = f"most at {worst.edge.label}" if lost else f"{flows(others)} that no fault touches"
-        yield at_most("packets lost of other flows at most 0 (control group)", lost, 0, evidence=where)
+        yield _harm("packets lost of other flows at most 0 (control group)", lost, 0, evidence=where)
     if metrics.unexplained_lost:
         names = [flow.name for flow in metrics.flows if flow.unexplained_lost]
-        yield at_most("packets lost outside fault windows at most 0", metrics.unexplained_lost, 0, evidence=names[0])
+        yield _harm("packets lost outside fault windows at most 0", metrics.unexplained_lost, 0, evidence=names[0])
+
+
+def _harm(text: str, count: int, most: int, *, evidence: str = "") -> Check:
+    return replace(at_most(text, count, most, evidence=evidence), more_is_worse=True)
 
 
 def _doubts(metrics: DrillMetrics, facts: RunFacts) -> Iterator[str]:

@@ -30,8 +30,10 @@ def test_a_comparison_is_quiet_whole_and_fits(
     path = tmp_path / "comparison.html"
     path.write_text(page_of(groups, differences(groups)), encoding="utf-8")
     with quiet(path, width, scheme, scripts) as shown:
-        assert "figures differ" in shown.locator(".answer").inner_text()
+        assert "is worse than" in shown.locator(".answer").inner_text()
         assert not scripts or fits(shown)
+        assert not shown.locator(".strips").first.is_visible(), "the table answers; runs one by one are behind a click"
+        shown.locator("details.screen > summary").first.click()
         bar = shown.locator(".strips .dots").first.bounding_box()
         assert bar["width"] > width / 3
         last = shown.locator("section:last-of-type table").first.locator("tr:last-child td:last-child").bounding_box()

@@ -27,9 +27,10 @@ from hpn.results.page.comparing import comparison_view
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import Identity
 from hpn.results.run.manifest import Manifest
+from hpn.results.text.compared import comparison_parts
 from hpn.results.text.comparison import (
+    asked_sheet,
     causes_sheet,
-    comparison_parts,
     figure_lines,
     figure_of,
     groups_sheet,
@@ -119,24 +120,21 @@ def test_two_fabrics_of_one_name_are_two_groups_and_what_differs_is_the_first_ca
     assert [group.label for group in groups] == ["path_control.enabled false", "path_control.enabled true"]
     found = differences(groups)
     assert worst(found).why == "path_control.enabled: false | true"
-    because, figures = causes_sheet(groups, found).rows[0]
-    assert because == "path_control.enabled: false | true"
-    assert figures == name_of(worst(found).key)
+    assert asked_sheet(groups).rows == (("path_control.enabled: false | true",),)
+    assert causes_sheet(groups, found).rows == ()
 
 
 def test_what_was_asked_otherwise_is_told_where_no_figure_differs_too_and_before_known_causes() -> None:
     alike = grouped([replace(run(), identity=HERE), replace(run(), identity=THERE)], [Across.FABRIC])
-    sheet = causes_sheet(alike, differences(alike))
-    assert sheet.rows == (("path_control.enabled: false | true",),)
-    assert sheet.caption == "what was asked otherwise", "nothing is the cause of no difference"
+    assert asked_sheet(alike).rows == (("path_control.enabled: false | true",),)
+    assert causes_sheet(alike, differences(alike)).rows == (), "nothing is the cause of no difference"
     slow = replace(run(KERNEL, 500.0), identity=THERE)
     both = grouped([replace(run(), identity=HERE), slow], [Across.FABRIC, Across.ENGINE])
     sheet = causes_sheet(both, differences(both))
-    assert (sheet.caption, sheet.columns) == ("why they differ", ("because", "figures"))
-    first, second = sheet.rows
-    assert first[0] == "path_control.enabled: false | true"
-    assert second[0].startswith("miimon: ")
-    assert first[1] == second[1]
+    assert (sheet.caption, sheet.columns) == ("known causes", ("because", "figures"))
+    ((because, figures),) = sheet.rows
+    assert because.startswith("miimon: ")
+    assert figures == name_of(worst(differences(both)).key)
 
 
 def test_groups_have_names_of_their_own_whatever_is_known_of_them() -> None:
@@ -161,16 +159,19 @@ def test_what_a_folder_does_not_tell_is_grouped_by_name_and_that_is_said() -> No
         "drill and fabric and settings by name: not all folders tell what was asked"
     )
     (known,) = grouped([replace(run(), identity=HERE)], ())
-    assert groups_sheet([known]).caption == "groups; runs that cannot be trusted are left out"
+    assert groups_sheet([known]).caption == "groups"
     with pytest.raises(InputError, match=r"differ in their drill \(one folder tells it whole, another by name\)"):
         grouped([replace(run(), identity=HERE), run()], ())
 
 
 def test_groups_are_told_by_what_differs_and_what_all_have_is_told_once() -> None:
     sheet = groups_sheet(grouped([run(), run(replace(MANIFEST, versions={"hpn": "0.2.0"}))], ()))
-    assert sheet.columns == ("group", ">runs", ">left out", "version")
-    assert sheet.caption.startswith("groups of link-down, tiny (hpn), host/nft, 6.18.0, quick; runs that cannot")
-    assert len(groups_sheet(grouped([run()], ())).columns) == 9
+    assert sheet.columns == ("group", ">runs", "version")
+    assert sheet.caption.startswith("groups of link-down, tiny (hpn), host/nft, 6.18.0, quick; drill and")
+    assert len(groups_sheet(grouped([run()], ())).columns) == 8
+    left_out = groups_sheet(grouped([run(), run(MANIFEST, 20.0, "the machine was full")], ()))
+    assert left_out.columns[:3] == ("group", ">runs", ">left out")
+    assert left_out.caption.startswith("groups; runs that cannot be trusted are left out")
 
 
 def test_settings_are_told_by_what_not_all_have() -> None:
@@ -223,11 +224,12 @@ def test_a_lower_bound_stays_one() -> None:
     first = base.metrics.edges[0]
     never: DrillMetrics = replace(base.metrics, edges=(replace(first, flows_unrecovered=1), *base.metrics.edges[1:]))
     new = replace(MANIFEST, versions={"hpn": "0.2.0"})
-    each = compared(base, replace(base, manifest=new, metrics=never))
+    groups = grouped([base, replace(base, manifest=new, metrics=never)], ())
+    each = worst(differences(groups))
     assert each.other is not None
     assert each.other.open_ended
     assert math.isinf(each.other.high)
-    shown = "".join(as_text(part, 200) for part in comparison_parts(grouped([base], ()), [each]))
+    shown = "".join(as_text(part, 200) for part in comparison_parts([comparison(groups, [each])], all_figures=True))
     assert ">= 20.0 ms" in shown
 
 
@@ -452,7 +454,9 @@ def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None
     groups = grouped([base, single], [Across.FABRIC])
     view = drill_view(groups, differences(groups))
     assert comparison_view([comparison(groups, ())]).title == "tiny (hpn) against single-tor (single-tor)"
-    assert re.match(r"\d+ of \d+ figures differ: 1 worse, 0 better than the first\.", view.answer)
+    assert view.answer == (
+        f"single-tor (single-tor) is worse than tiny (hpn) in {first.edge.label}: worst outage, better in none."
+    )
     (chart,) = view.apart
     (strip,) = chart.strips
     assert strip.name == f"{first.edge.label}: worst outage"
@@ -463,10 +467,12 @@ def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None
         ("tiny (hpn)", "20.0 ms", False, False),
         ("single-tor (single-tor)", ">= 549 ms", True, True),
     ]
-    differs, why, alike = view.tables
-    assert [row[1] for row in differs.rows] == ["worst outage"]
+    differs, why = view.tables
+    ((name, one, other, apart),) = differs.rows
+    assert (name, str(one).splitlines()[0], other, apart) == (strip.name, "20.0 ms", ">= 549 ms", ">= +529 ms worse")
     assert why.rows == ((UNEXPLAINED, strip.name),)
-    assert all(str(row[-1]).startswith(("ranges overlap", "the same in all runs")) for row in alike.rows)
+    (alike,) = view.more
+    assert all(str(row[-1]).startswith(("not seen if", "the same", "ranges overlap")) for row in alike.rows)
     text = page_of(groups, differences(groups))
     assert ">= 549 ms" in html.unescape(text)
     assert len(text) < 150_000
@@ -507,12 +513,13 @@ def test_the_page_begins_with_the_settings_that_differ() -> None:
     one, other = replace(run(), identity=HERE), replace(run(SINGLE, 549.0), identity=THERE)
     groups = grouped([one, other], [Across.FABRIC])
     view = drill_view(groups, differences(groups))
+    assert view.settings is not None
     assert [*view.settings.rows] == [
         ("fabric", "tiny (hpn)", "single-tor (single-tor)"),
         ("path_control.enabled", "false", "true"),
     ]
     text = page_of(groups, differences(groups))
-    assert text.index("path_control.enabled") < text.index("How far apart") < text.index("All figures")
+    assert text.index("path_control.enabled") < text.index("Figures") < text.index("All other figures")
 
 
 def test_charts_over_time_stand_side_by_side_on_common_axes(tmp_path: Path) -> None:
@@ -541,7 +548,7 @@ def test_what_names_of_compared_runs_hold_is_text() -> None:
     text = page_of(groups, differences(groups))
     assert "<img" not in text
     assert "\x1b" not in text
-    shown = "".join(as_text(part, 200) for part in comparison_parts(groups, differences(groups)))
+    shown = "".join(as_text(part, 200) for part in comparison_parts([comparison(groups, differences(groups))]))
     assert "\x1b" not in shown
 
 
@@ -593,9 +600,9 @@ def test_drills_of_two_designs_are_compared_drill_by_drill_on_one_page(tmp_path:
     asked = [f"{design}={tmp_path / design}" for design in ("one", "other")]
     shown = CliRunner().invoke(compare_, [*asked, "--across", "fabric", "--html", str(page)])
     assert shown.exit_code == 0, shown.exception
-    rows = [line.split()[:2] for line in shown.output.split("\n\n")[0].splitlines() if line[:1].isalpha()]
-    assert rows[2:] == [[drill, design] for drill in ("link-down", "tor-crash") for design in ("one", "other")]
-    assert shown.output.count("Do they differ?") == 2
+    rows = [line.split()[0] for line in shown.output.split("\n\n")[0].splitlines() if line[:1].isalpha()]
+    assert rows[2:] == ["link-down", "tor-crash"], "the answers come first"
+    assert shown.output.count("Do they differ?") == shown.output.count("what was asked otherwise") == 1
     assert "alone: only one ran it: nothing to compare" in shown.output
     text = page.read_text()
     assert text.count('href="#drill-2"') == 3, "in the answers, and in each group's cost"
@@ -621,13 +628,17 @@ def test_one_draw_of_random_loss_of_each_design_decides_nothing(tmp_path: Path) 
     shown = CliRunner().invoke(compare_, [*asked, "--html", str(page)], env={"COLUMNS": "200"})
     assert f"Do they differ? {told}" in shown.output
     assert told in page.read_text()
+    one, other = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "other")
+    other.write_metrics(other_run(one.metrics(), 9e5))
+    shown = CliRunner().invoke(compare_, asked, env={"COLUMNS": "200"})
+    assert "ranges of one draw each do not overlap" in shown.output
+    assert not re.search(r"worse|better|known causes", shown.output), "the table takes no side either"
 
 
 @pytest.mark.parametrize(("text", "more_is_worse"), [("flows unrecovered", True), ("goodput after", False)])
 def test_more_harm_is_worse_even_where_a_drill_asks_for_at_least_some(text: str, more_is_worse: bool) -> None:
-    found = run()
-    check = replace(found.verdict.checks[0], text=f"{text} at least 1", bound="at_least")
-    only = replace(found, verdict=replace(found.verdict, checks=(check,)))
+    """Of a folder of an older hpn, whose checks do not tell, and of a baseline that went by the limit alone."""
+    only = _of_one_check(text, "at_least", None)
     (key,) = (key for key in values_of(only) if not key.where)
     assert key.more_is_worse is more_is_worse
     (group,) = grouped([only], ())
@@ -636,6 +647,20 @@ def test_more_harm_is_worse_even_where_a_drill_asks_for_at_least_some(text: str,
         update={"figures": tuple(f if f.where else f.model_copy(update={"more_is_worse": False}) for f in old.figures)}
     )
     assert not held_against(old, group).missing, "a baseline of an older hpn went by the limit alone"
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_direction_of_a_figure_is_its_metric_s_whatever_its_words_and_limit(told: bool) -> None:
+    """'goodput after at most 10 %', which shows harm, was worse where it was more; names were searched for words."""
+    for text, bound in (("outage", "at_least"), ("goodput after", "at_most")):
+        (key,) = (key for key in values_of(_of_one_check(text, bound, told)) if not key.where)
+        assert key.more_is_worse is told
+
+
+def _of_one_check(text: str, bound: str, more_is_worse: bool | None) -> Compared:
+    found = run()
+    check = replace(found.verdict.checks[0], text=f"{text} at least 1", bound=bound, more_is_worse=more_is_worse)
+    return replace(found, verdict=replace(found.verdict, checks=(check,)))
 
 
 def test_a_time_that_no_run_could_see_is_its_bound_and_a_count_of_none_is_none() -> None:

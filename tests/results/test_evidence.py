@@ -50,9 +50,9 @@ def test_groups_are_told_with_interval_effect_test_and_what_would_tell(tmp_path:
     assert worst["no_evidence"] == ""
     shown = _said(one, other)
     row = next(line for line in shown.splitlines() if line.startswith("link failure 0: worst outage"))
-    assert "6 pairs" in row
-    assert "+3.00 ms" in row
-    assert "0.031" in row
+    assert row.endswith("+3.00 ms worse; 95 %: +2.50 to +3.50; delta +0.444, p 0.031"), "the statistics stand beside it"
+    assert "6 pairs" not in shown
+    assert "6 pairs" in _said(one, other, "--all-figures")
     page = tmp_path / "page.html"
     _said(one, other, "--html", str(page))
     assert "Cliff&#39;s delta" in page.read_text()

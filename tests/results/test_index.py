@@ -148,9 +148,10 @@ def test_of_several_limits_on_one_figure_a_run_tells_the_one_it_fares_worst_by(r
     with opened(tmp_path / "other.sqlite", root) as index:
         index.update()
         above, below = trends(index, RunFilter(drill="cut"), "", 10)
-    assert (above.more_is_worse, [(each.limit, each.outcome) for each in above.points]) == (True, [(50, "fail")])
-    assert (below.more_is_worse, [(each.limit, each.outcome) for each in below.points]) == (False, [(55, "pass")])
+    assert (above.is_upper, [(each.limit, each.outcome) for each in above.points]) == (True, [(50, "fail")])
+    assert (below.is_upper, [(each.limit, each.outcome) for each in below.points]) == (False, [(55, "pass")])
     assert str(trend_parts(below, 80)[1]).endswith("; limit: at least 55 %")
+    assert (above.more_is_worse, below.more_is_worse) == (False, False), "whatever the limits"
 
 
 def test_runs_of_one_name_on_two_fabrics_are_two_series(root: Path, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from hpn.failover.analysis.settings import QUICK
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.scenarios.drill.catalogue import load
 from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.metric import Larger, Metric, Shape
+from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.expect.verdict import judge
 from tests.failover import synthetic
 
@@ -450,3 +452,30 @@ def test_goodput_that_nothing_touched_is_all_of_it_within_its_interval(metric: s
         assert found.high - found.low <= 2 * 1.1 * (100 * 7 / min(window_ms / 2, 2000) + 100 * 7 / 1980)
         spread.add(round(found.measured or 0, 6))
     assert len(spread) > 1, "bursts on the borders of windows are what this is about"
+
+
+@pytest.mark.parametrize(
+    ("expectation", "more_is_worse"),
+    [
+        ("worst_outage: {above: 30 ms, edge: failure}", True),
+        ("packets_lost: {at_most: 45}", True),
+        ("goodput_during: {at_least: 95 %, edge: failure, flows: hit}", False),
+        ("goodput_during: {at_most: 97 %, edge: failure, flows: hit}", False),
+    ],
+)
+def test_a_judged_figure_carries_the_direction_of_its_metric(expectation: str, more_is_worse: bool) -> None:
+    assert check(expectation, link_down()).more_is_worse is more_is_worse
+
+
+@pytest.mark.parametrize(
+    "metric", [each for each in METRICS.values() if each.shape is Shape.LIMITS], ids=lambda it: it.key
+)
+def test_a_check_that_does_not_tell_its_direction_has_that_of_its_metric_by_words(metric: Metric) -> None:
+    """Checks of an older hpn are compared with those of this one: another direction would be another figure."""
+    for bound, words in (("at_least", "at least"), ("at_most", "at most")):
+        old = Check(f"{metric.words} {words} 1", PASS, 1.0, bound=bound)
+        assert old.worse_if_more is metric.larger.is_worse(is_upper=old.is_upper)
+
+
+def test_a_figure_without_a_side_of_its_own_goes_by_its_limit() -> None:
+    assert [Larger.AS_LIMITED.is_worse(is_upper=upper) for upper in (True, False)] == [True, False]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.failover.analysis.budget import Interval
+from hpn.failover.analysis.edge import Edge
 from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Goodput
 from hpn.failover.analysis.phrases import flows, plain
@@ -147,13 +148,27 @@ def _costs(metrics: DrillMetrics, at: int, *, streams: bool) -> Iterator[Table]:
         yield _facts(metrics, metrics.edges[at])
     for who, job in (("the job", metrics.job), ("the client beside it", metrics.beside)):
         if job is not None:
-            yield _iterations("the client" if job.client is not None and who == "the job" else who, job, job.edges[at])
+            crossings = () if metrics.has_streams or not job.queue_pairs else _crossings(metrics.edges[at].edge)
+            name = "the client" if job.client is not None and who == "the job" else who
+            yield _iterations(name, job, job.edges[at], crossings)
 
 
-def _iterations(who: str, job: JobMetrics, cost: JobEdge) -> Table:
+def _crossings(edge: Edge) -> Sequence[tuple[str, str]]:
+    """Return how many queue pairs crossed what is hit, by their data and by their acknowledgements alone."""
+    if edge.crossed is None:
+        return ()
+    acks = len(edge.only_acks_crossed)
+    return (
+        ("of these crossed it", f"{len(edge.crossed):,}"),
+        *([("of these only acknowledgements crossed it", f"{acks:,}")] if acks else []),
+    )
+
+
+def _iterations(who: str, job: JobMetrics, cost: JobEdge, crossings: Sequence[tuple[str, str]] = ()) -> Table:
     before = cost.rate_before
     longest = f"{milliseconds(cost.longest_ms)} ms" if cost.longest_ms else "none was under way"
     rows = (
+        *([("queue pairs", f"{job.queue_pairs:,}"), *crossings] if crossings else []),
         ("before", f"{milliseconds(before)} iterations/s"),
         ("in the whole window", _of_before(cost.rate_during, before)),
         ("when things had settled", _of_before(cost.rate_after, before)),
@@ -178,7 +193,7 @@ def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
     )
     rows = (
         ("flows hit", f"{hit:,}"),
-        *([] if result.edge.crossed is None else [("of these crossed it", f"{len(result.edge.crossed):,}")]),
+        *_crossings(result.edge),
         *((what, f"{count:,}") for what, count in counts if count),
         ("packets lost", f"{result.lost:,}"),
         *_times(metrics, result),

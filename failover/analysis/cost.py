@@ -98,7 +98,7 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     hit = max(edge.flows_hit for edge in failures)
     died = sum(edge.flows_died for edge in edges)
     lost = sum(edge.lost for edge in edges)
-    gone = min(_dead_before(metrics, edge) for edge in failures)
+    gone = min(metrics.dead_before(edge) for edge in failures)
     crossed = _crossed(edges)
     if crossed is None:
         yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
@@ -121,13 +121,6 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     if before:
         change = 100 * (during / before - 1)
         yield f"goodput {change:+.1f} %" if abs(change) >= _SAME else "goodput as before"
-
-
-def _dead_before(metrics: DrillMetrics, edge: EdgeResult) -> int:
-    """Return the number of affected queue pairs that had died before the fault."""
-    at = metrics.edges.index(edge)
-    stopped = [flow.stopped_at_ns for flow in metrics.flows if flow.edges[at].relation.is_touched]
-    return sum(each is not None and each < edge.edge.inject_before_ns for each in stopped)
 
 
 def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, lost: int) -> str:

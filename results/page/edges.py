@@ -90,7 +90,7 @@ def _section(
     metrics: DrillMetrics, at: int, events: Sequence[Event], hosts: frozenset[str], names: Names, *, open_: bool
 ) -> EdgeSection:
     result = metrics.edges[at]
-    quiet = _quiet(result) if metrics.has_streams else ""
+    quiet = _quiet(metrics, result) if metrics.has_streams else ""
     return EdgeSection(
         title=_title(metrics, result, names),
         line=_line(metrics, at),
@@ -114,8 +114,10 @@ def _title(metrics: DrillMetrics, result: EdgeResult, names: Names) -> str:
     return f"{title}: {' and '.join(asked)}" if asked else title
 
 
-def _quiet(result: EdgeResult) -> str:
+def _quiet(metrics: DrillMetrics, result: EdgeResult) -> str:
     """Return a sentence for an edge without any losses; '' otherwise."""
+    if metrics.all_dead_before(result):
+        return f"{_all_dead(result).capitalize()}."
     if result.lost or result.flows_lossy or result.flows_died or result.flows_unrecovered or result.congestion:
         return ""
     if not result.flows_hit:
@@ -125,11 +127,18 @@ def _quiet(result: EdgeResult) -> str:
     return f"{lost} An outage of {_rounded_up(high)} or more would have been seen." if high else lost
 
 
+def _all_dead(result: EdgeResult) -> str:
+    every = f"all {flows(result.flows_hit)}" if result.flows_hit > 1 else "the one flow"
+    return f"{every} that {'are' if result.flows_hit > 1 else 'is'} hit had died before"
+
+
 def _line(metrics: DrillMetrics, at: int) -> str:
     result, job = metrics.edges[at], metrics.job
     if metrics.has_streams:
         crossed = result.edge.crossed
         hit = f"{flows(result.flows_hit)} hit" if crossed is None else f"{flows(len(crossed))} crossed it"
+        if metrics.all_dead_before(result):
+            return _all_dead(result)
         if metrics.worst_began_before(result):
             return f"{hit}, the worst outage began before"
         if (spread := scattered(metrics, (result,))) is not None:
@@ -194,6 +203,7 @@ def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
     rows = (
         ("flows hit", f"{hit:,}"),
         *_crossings(result.edge),
+        *([("had died before", f"{dead:,}")] if (dead := metrics.dead_before(result)) else []),
         *((what, f"{count:,}") for what, count in counts if count),
         ("packets lost", f"{result.lost:,}"),
         *_times(metrics, result),

@@ -78,6 +78,7 @@ class View:
     virtual_time: bool
     gaps: Sequence[Gap]
     notes: Sequence[str]
+    lag_notes: Sequence[str]
     command: str
     alone: str  # option instead of --repeat for this run alone; '' if it was no repeat
 
@@ -112,6 +113,7 @@ def view_of(run: Run) -> View:
         traffic=traffic_line(run.drill),
         cost="" if verdict is None else verdict.cost,
         draw=one_draw(manifest, run.drill),
+        lag_notes=() if verdict is None else verdict.notes,
         causes=() if verdict is None else verdict.causes,
         answer=story.answer(verdict),
         broken=() if verdict is None else story.broken(verdict),

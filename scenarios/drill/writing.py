@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hpn.failover.faults import FAULTS, VisibleTo
+from hpn.failover.faults import FAULTS, Parameter, Unit, VisibleTo, parameters
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.schema import NAME, RestoredFaultEntry, fault_model
@@ -26,6 +26,7 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.check import Mistakes, did_you_mean
 from hpn.testbed.files.document import Document, Plain, parse, read, shorten
 from hpn.testbed.files.one_line import one_line
+from hpn.testbed.files.units import format_duration, format_percent
 
 _LASTS = "2 s"
 _AT_ONCE = ("worst_outage", "queue_pair_deaths")
@@ -226,6 +227,17 @@ def _faults(wish: DrillRequest, template: Template) -> Iterator[str]:
     keys = sorted(entry, key=lambda key: _KEYS_FIRST.index(key) if key in _KEYS_FIRST else len(_KEYS_FIRST))
     yield "  faults:"
     yield f"    - {{{', '.join(f'{key}: {one_line(entry[key])}' for key in keys)}}}"
+    if more := [f"{p.key}: {_default(p)}" for p in parameters(FAULTS[wish.fault]).values() if p.key not in entry]:
+        yield f"    # {wish.fault} takes more keys, by default {', '.join(more)}"
+
+
+def _default(of: Parameter) -> str:
+    """Return the default of a fault's parameter as a drill file writes it."""
+    if of.unit is Unit.DURATION:
+        return format_duration(int(of.default or 0))
+    if of.unit is Unit.PERCENT:
+        return format_percent(float(of.default or 0))
+    return str(of.default) or "(any)"
 
 
 @dataclass(frozen=True, slots=True)

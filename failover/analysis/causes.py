@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hpn.failover.analysis.congestion import EdgeCongestion
 from hpn.failover.analysis.deaths import NOTICED, TooLate, before_it_was_over, began_at, steps, too_late, unnoticed
+from hpn.failover.analysis.job_deaths import job_deaths
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult
 from hpn.failover.analysis.offered import NO_PATH, Offered, StablePeriod, overloads
 from hpn.failover.analysis.phrases import flows, in_ms, packets, queue_pairs
@@ -58,7 +59,7 @@ def _of_edge(metrics: DrillMetrics, result: EdgeResult, told: dict[_Where, str])
             f"{words}: {where}: loss {_from_to(congestion)} is congestion"
             f" ({packets(congestion.packets)} of {flows(congestion.flows)})"
         )
-    yield from (f"{words}: {cause}" for cause in _not_congestion(metrics, result))
+    yield from (f"{words}: {cause}" for cause in (*_not_congestion(metrics, result), *job_deaths(metrics, result)))
 
 
 def _not_congestion(metrics: DrillMetrics, result: EdgeResult) -> Iterator[str]:

@@ -7,6 +7,7 @@ interval, because "not more than" must hold.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from hpn.failover.analysis.job import Death, JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
@@ -69,14 +70,27 @@ def _sentence(metrics: DrillMetrics, ids: Sequence[str], edges: Sequence[EdgeRes
     return f"{name[:1].upper()}{name[1:]}: {', '.join(parts)}."
 
 
-def _crossed(edges: Sequence[EdgeResult]) -> int | None:
-    """Return the queue pairs whose data crossed the failed part, at the worst failure; None if unknown."""
-    failures = [edge.edge.crossed for edge in edges if edge.edge.kind is EdgeKind.FAILURE]
-    return max((len(crossed) for crossed in failures if crossed is not None), default=None)
+@dataclass(frozen=True, slots=True)
+class _Crossed:
+    """Queue pairs whose data crossed the failed part, and those of which only acknowledgements did, by id."""
+
+    data: tuple[int, ...]
+    only_acks: tuple[int, ...]
+
+    def words(self, of: int, *, acks: bool) -> str:
+        """Return '4 of 48 queue pairs crossed it'; ``acks``: tell of acknowledgements too."""
+        count, answers = len(self.data), len(self.only_acks)
+        if not (acks and answers):
+            return f"{count or 'none'} of {queue_pairs(of)} crossed it"
+        others = f" other{'s' * (answers != 1)}" if count else ""
+        return f"data of {count or 'none'} of {queue_pairs(of)} crossed it, acknowledgements of {answers}{others} did"
 
 
-def _crossing(crossed: int, of: int) -> str:
-    return f"{crossed or 'none'} of {queue_pairs(of)} crossed it"
+def _crossed(edges: Sequence[EdgeResult]) -> _Crossed | None:
+    """Return the queue pairs that crossed the failed part, at the worst failure; None if unknown."""
+    failures = [each.edge for each in edges if each.edge.kind is EdgeKind.FAILURE]
+    found = [_Crossed(edge.crossed, edge.only_acks_crossed) for edge in failures if edge.crossed is not None]
+    return max(found, key=lambda each: (len(each.data), len(each.only_acks)), default=None)
 
 
 def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
@@ -84,13 +98,14 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     hit = max(edge.flows_hit for edge in failures)
     died = sum(edge.flows_died for edge in edges)
     lost = sum(edge.lost for edge in edges)
-    gone = min(_dead_before(metrics, edge) for edge in failures)
+    gone = min(metrics.dead_before(edge) for edge in failures)
     crossed = _crossed(edges)
     if crossed is None:
         yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
     else:
-        could = f" ({hit} could have)" if hit > crossed else ""
-        yield f"{_crossing(crossed, metrics.flow_count)}{could}"
+        could = f" ({hit} could have)" if hit > len(crossed.data) else ""
+        dead = {flow.flow for flow in metrics.flows if flow.stopped_at_ns is not None}
+        yield f"{crossed.words(metrics.flow_count, acks=not dead.isdisjoint(crossed.only_acks))}{could}"
     if gone:
         yield f"{'all' if gone == hit else gone} of which had died before"
     if hit > gone and died >= hit - gone:
@@ -106,13 +121,6 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     if before:
         change = 100 * (during / before - 1)
         yield f"goodput {change:+.1f} %" if abs(change) >= _SAME else "goodput as before"
-
-
-def _dead_before(metrics: DrillMetrics, edge: EdgeResult) -> int:
-    """Return the number of affected queue pairs that had died before the fault."""
-    at = metrics.edges.index(edge)
-    stopped = [flow.stopped_at_ns for flow in metrics.flows if flow.edges[at].relation.is_touched]
-    return sum(each is not None and each < edge.edge.inject_before_ns for each in stopped)
 
 
 def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, lost: int) -> str:
@@ -149,7 +157,7 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
     who = "the client" if job.client is not None else "the job"
     crossed = _crossed(edges)
     if crossed is not None and job.queue_pairs and not metrics.has_streams:
-        yield _crossing(crossed, job.queue_pairs)
+        yield crossed.words(job.queue_pairs, acks=True)
     deaths = [death for death in job.deaths if any(death.is_in(edge.edge) for edge in edges)]
     if deaths and deaths[-1].restarted_at_ns is None:
         yield _end_of(deaths, edges, who)

@@ -71,6 +71,7 @@ class Edge:
     absent: tuple[int, ...] = ()  # ids of flows that are not there in this window
     crossed: tuple[int, ...] | None = None  # ids of flows whose data crossed what is hit as it came; None: not known
     taken_over: tuple[str, ...] = ()  # ids of faults whose dead host a spare takes over from at this edge
+    acks_crossed: tuple[int, ...] | None = None  # as ``crossed``, of their acknowledgements, which take another path
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -92,6 +93,12 @@ class Edge:
     def skew_ms(self) -> float:
         """Duration of the call: for a failure, the uncertainty of its instant."""
         return (self.inject_after_ns - self.inject_before_ns) / 1e6
+
+    @property
+    def only_acks_crossed(self) -> tuple[int, ...]:
+        """Ids of flows whose acknowledgements crossed what is hit, and whose data did not; empty if not known."""
+        crossed = self.crossed
+        return () if crossed is None else tuple(each for each in self.acks_crossed or () if each not in crossed)
 
     @property
     def nics(self) -> frozenset[str]:

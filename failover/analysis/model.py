@@ -272,6 +272,16 @@ class DrillMetrics:
         """Return True if the longest outage of an edge had begun before it: the earlier edge reports it."""
         return any(flow.name == edge.worst_flow and flow.in_outage_at_injection for flow in self.flows_at(edge))
 
+    def dead_before(self, edge: EdgeResult) -> int:
+        """Return how many of the flows that an edge hits had died before it."""
+        at = self.edges.index(edge)
+        stopped = [flow.stopped_at_ns for flow in self.flows if flow.edges[at].relation.is_touched]
+        return sum(each is not None and each < edge.edge.inject_before_ns for each in stopped)
+
+    def all_dead_before(self, edge: EdgeResult) -> bool:
+        """Return True if every flow that an edge hits had died before it: there is no outage to measure."""
+        return 0 < edge.flows_hit == self.dead_before(edge)
+
     def flows_at(self, edge: EdgeResult) -> tuple[FlowEdgeResult, ...]:
         """Return the per-flow results of one edge, control group included."""
         at = self.edges.index(edge)

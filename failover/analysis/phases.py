@@ -150,7 +150,10 @@ def _converge(edge: Edge, events: Sequence[Event]) -> Phase:
 
 
 def _recover(edge: Edge, flows: Sequence[FlowEdgeResult], pause_ms: float) -> Phase:
-    lossy = [flow for flow in flows if flow.relation.is_touched and flow.outages]
+    hit = [flow for flow in flows if flow.relation.is_touched]
+    lossy = [flow for flow in hit if flow.outages]
+    if hit and not any(flow.sent for flow in hit):
+        return Phase(None, reason="no flow that is hit sent anything")
     if not lossy:
         return Phase(None, reason="no flow that is hit lost anything")
     stuck = [flow for flow in lossy if not flow.recovered]

@@ -62,8 +62,13 @@ def scattered(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Scattered |
 
 
 def recovery(metrics: DrillMetrics, edge: EdgeResult) -> Phase:
-    """Return the last flow's recovery; a pause in scattered loss is none, unless queue pairs were moved."""
+    """Return the last flow's recovery; none of flows that had died before.
+
+    A pause in scattered loss is no recovery, unless queue pairs were moved.
+    """
     found = edge.phases.recover
+    if metrics.all_dead_before(edge):
+        return Phase(None, reason="every flow that is hit had died before")
     if edge.edge.kind is not EdgeKind.FAILURE or found.at_ns is None or scattered(metrics, (edge,)) is None:
         return found
     quiet_ns = edge.edge.window_end_ns - found.at_ns

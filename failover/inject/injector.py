@@ -46,10 +46,12 @@ class Injector:
         transit_flows: tuple[int, ...],
         planes: tuple[tuple[int, int], ...] = (),
         ways: Mapping[int, Collection[str]] | None = None,
+        ack_ways: Mapping[int, Collection[str]] | None = None,
     ) -> Edge:
         """Execute the edges of one instant now, in immediate succession; return their record (window end still open).
 
-        ``ways``: the links that each flow's data crosses now, by true paths; None if not determined.
+        ``ways``: the links that each flow's data crosses now, by true paths; ``ack_ways``: those of acknowledgements.
+        None if not determined.
         """
         failing = moment.kind is EdgeKind.FAILURE
         before, after = self._break(moment.due) if failing else await self._repair(moment)
@@ -75,6 +77,7 @@ class Injector:
             absent=self._job.absent if self._job is not None else (),
             taken_over=tuple(due.planned.id for due in moment.due if due.fault.takes_over is not None),
             crossed=_crossed(fabric, {*links}, nodes, ways),
+            acks_crossed=_crossed(fabric, {*links}, nodes, ack_ways),
         )
         self.edges.append(done)
         return done

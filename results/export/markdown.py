@@ -84,7 +84,8 @@ def details(titled: Iterable[tuple[str, Judged]]) -> list[str]:
         lines += [f"{cell(verdict.cost)}", ""] if verdict.cost else []
         lines += [f"* cause: {cell(cause)}" for cause in verdict.causes]
         lines += [f"* cannot be trusted: {cell(reason)}" for reason in verdict.reasons]
-        lines += [""] if verdict.reasons or verdict.causes else []
+        lines += [f"* note: {cell(note)}" for note in verdict.notes]
+        lines += [""] if verdict.reasons or verdict.causes or verdict.notes else []
         worst_first = sorted(verdict.checks, key=lambda check: _WORST_FIRST.index(check.outcome))
         told = ((check.outcome.value, check.text, describe(check)) for check in worst_first)
         lines += [*rows(("", "expectation", "measured"), told), ""] if verdict.checks else []

@@ -93,6 +93,7 @@ class Verdict:
     """The answer of one drill. ``reasons``, one line each, say why the run as a whole cannot be trusted.
 
     ``cost``: what its faults cost, in a sentence each; ``causes``: why, one line each, congestion first.
+    ``notes``: what a reader must know to compare it with another network, one line each.
     """
 
     outcome: Outcome
@@ -100,6 +101,7 @@ class Verdict:
     reasons: tuple[str, ...] = ()
     cost: str = ""
     causes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.failover.analysis.budget import Interval
+from hpn.failover.analysis.edge import Edge
 from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Goodput
 from hpn.failover.analysis.phrases import flows, plain
@@ -89,7 +90,7 @@ def _section(
     metrics: DrillMetrics, at: int, events: Sequence[Event], hosts: frozenset[str], names: Names, *, open_: bool
 ) -> EdgeSection:
     result = metrics.edges[at]
-    quiet = _quiet(result) if metrics.has_streams else ""
+    quiet = _quiet(metrics, result) if metrics.has_streams else ""
     return EdgeSection(
         title=_title(metrics, result, names),
         line=_line(metrics, at),
@@ -113,8 +114,10 @@ def _title(metrics: DrillMetrics, result: EdgeResult, names: Names) -> str:
     return f"{title}: {' and '.join(asked)}" if asked else title
 
 
-def _quiet(result: EdgeResult) -> str:
+def _quiet(metrics: DrillMetrics, result: EdgeResult) -> str:
     """Return a sentence for an edge without any losses; '' otherwise."""
+    if metrics.all_dead_before(result):
+        return f"{_all_dead(result).capitalize()}."
     if result.lost or result.flows_lossy or result.flows_died or result.flows_unrecovered or result.congestion:
         return ""
     if not result.flows_hit:
@@ -124,11 +127,18 @@ def _quiet(result: EdgeResult) -> str:
     return f"{lost} An outage of {_rounded_up(high)} or more would have been seen." if high else lost
 
 
+def _all_dead(result: EdgeResult) -> str:
+    every = f"all {flows(result.flows_hit)}" if result.flows_hit > 1 else "the one flow"
+    return f"{every} that {'are' if result.flows_hit > 1 else 'is'} hit had died before"
+
+
 def _line(metrics: DrillMetrics, at: int) -> str:
     result, job = metrics.edges[at], metrics.job
     if metrics.has_streams:
         crossed = result.edge.crossed
         hit = f"{flows(result.flows_hit)} hit" if crossed is None else f"{flows(len(crossed))} crossed it"
+        if metrics.all_dead_before(result):
+            return _all_dead(result)
         if metrics.worst_began_before(result):
             return f"{hit}, the worst outage began before"
         if (spread := scattered(metrics, (result,))) is not None:
@@ -147,13 +157,27 @@ def _costs(metrics: DrillMetrics, at: int, *, streams: bool) -> Iterator[Table]:
         yield _facts(metrics, metrics.edges[at])
     for who, job in (("the job", metrics.job), ("the client beside it", metrics.beside)):
         if job is not None:
-            yield _iterations("the client" if job.client is not None and who == "the job" else who, job, job.edges[at])
+            crossings = () if metrics.has_streams or not job.queue_pairs else _crossings(metrics.edges[at].edge)
+            name = "the client" if job.client is not None and who == "the job" else who
+            yield _iterations(name, job, job.edges[at], crossings)
 
 
-def _iterations(who: str, job: JobMetrics, cost: JobEdge) -> Table:
+def _crossings(edge: Edge) -> Sequence[tuple[str, str]]:
+    """Return how many queue pairs crossed what is hit, by their data and by their acknowledgements alone."""
+    if edge.crossed is None:
+        return ()
+    acks = len(edge.only_acks_crossed)
+    return (
+        ("of these crossed it", f"{len(edge.crossed):,}"),
+        *([("of these only acknowledgements crossed it", f"{acks:,}")] if acks else []),
+    )
+
+
+def _iterations(who: str, job: JobMetrics, cost: JobEdge, crossings: Sequence[tuple[str, str]] = ()) -> Table:
     before = cost.rate_before
     longest = f"{milliseconds(cost.longest_ms)} ms" if cost.longest_ms else "none was under way"
     rows = (
+        *([("queue pairs", f"{job.queue_pairs:,}"), *crossings] if crossings else []),
         ("before", f"{milliseconds(before)} iterations/s"),
         ("in the whole window", _of_before(cost.rate_during, before)),
         ("when things had settled", _of_before(cost.rate_after, before)),
@@ -178,7 +202,8 @@ def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
     )
     rows = (
         ("flows hit", f"{hit:,}"),
-        *([] if result.edge.crossed is None else [("of these crossed it", f"{len(result.edge.crossed):,}")]),
+        *_crossings(result.edge),
+        *([("had died before", f"{dead:,}")] if (dead := metrics.dead_before(result)) else []),
         *((what, f"{count:,}") for what, count in counts if count),
         ("packets lost", f"{result.lost:,}"),
         *_times(metrics, result),

@@ -95,6 +95,7 @@ class ManyView:
     sections: Sequence[Section]
     left_out: str = ""
     picture: str = ""  # fabric that all runs share, as SVG
+    hardware: Sequence[str] = ()  # what real hardware would do otherwise
 
 
 def many_html(view: ManyView) -> str:

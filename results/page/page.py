@@ -15,6 +15,7 @@ from hpn.results.judge.repeats.random_faults import one_draw
 from hpn.results.page import story
 from hpn.results.page.chart import Chart, Moment, aligned
 from hpn.results.page.edges import Story, stories
+from hpn.results.page.hardware import on_real_hardware
 from hpn.results.page.heat import HeatMap, heat_map
 from hpn.results.page.loads import offered_table
 from hpn.results.page.names import Named, Names
@@ -78,6 +79,8 @@ class View:
     virtual_time: bool
     gaps: Sequence[Gap]
     notes: Sequence[str]
+    lag_notes: Sequence[str]
+    hardware: Sequence[str]
     command: str
     alone: str  # option instead of --repeat for this run alone; '' if it was no repeat
 
@@ -112,6 +115,8 @@ def view_of(run: Run) -> View:
         traffic=traffic_line(run.drill),
         cost="" if verdict is None else verdict.cost,
         draw=one_draw(manifest, run.drill),
+        hardware=on_real_hardware([manifest], [] if run.fabric is None else [run.fabric.spec.scale]),
+        lag_notes=() if verdict is None else verdict.notes,
         causes=() if verdict is None else verdict.causes,
         answer=story.answer(verdict),
         broken=() if verdict is None else story.broken(verdict),

@@ -18,6 +18,7 @@ from hpn.results.export.markdown import why
 from hpn.results.judge.repeats.judging import Repeated
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.page import story
+from hpn.results.page.hardware import on_real_hardware
 from hpn.results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, without_constant
 from hpn.results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, DrillPart, Head, ManyView, many_html
 from hpn.results.page.picture import picture_of_all
@@ -196,6 +197,7 @@ def _view(
         sections=[section_of(each.series, each.together, opened=few or each.outcome != Outcome.PASS) for each in shown],
         left_out=f"{len(found) - len(shown)} more drills and settings are left out." if len(found) > len(shown) else "",
         picture=picture_of_all([each.last[0] for each in series if each.last]),
+        hardware=on_real_hardware(run.manifest for run in runs if run.manifest is not None),
     )
 
 

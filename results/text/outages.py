@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
-from hpn.failover.analysis.phrases import number
+from hpn.failover.analysis.phrases import flows, number
 from hpn.failover.analysis.scattered import scattered
 from hpn.failover.analysis.unended import worst_ms
 from hpn.results.text.bounds import NEVER, at_least
@@ -32,6 +32,14 @@ def outages_table(metrics: DrillMetrics) -> Table:
 
 def outage_notes(metrics: DrillMetrics) -> Iterable[Text]:
     """Yield what a reader must know of these outages: which began before, and which are scattered loss."""
+    for result in metrics.edges:
+        dead = metrics.dead_before(result)
+        if 0 < dead < result.flows_hit:
+            label = result.edge.label
+            yield Text(f"  {label}: {dead} of {flows(result.flows_hit)} that are hit had died before", style="dim")
+    gone = [result.edge.label for result in metrics.edges if metrics.all_dead_before(result)]
+    if gone:
+        yield Text(f"  dead: every flow that is hit had died before: {', '.join(gone[:3])}", style="dim")
     labels = [result.edge.label for result in metrics.edges if metrics.worst_began_before(result)]
     if labels:
         yield Text(f"  {_MARK} the rest of an outage that began before: {', '.join(labels[:3])}", style="dim")
@@ -41,6 +49,8 @@ def outage_notes(metrics: DrillMetrics) -> Iterable[Text]:
 
 
 def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
+    if metrics.all_dead_before(result):
+        return _dead_row(metrics, result)
     median_open = 0 < result.flows_lossy <= 2 * result.flows_unrecovered
     mark = f"{_MARK} " if metrics.worst_began_before(result) else ""
     return (
@@ -52,6 +62,18 @@ def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
         _outage_interval(metrics, result),
         at_least(outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms), open_ended=median_open),
         at_least(milliseconds(result.median_outage_tbm_ms), open_ended=median_open) if result.flows_lossy else NONE,
+        *_rest(metrics, result),
+    )
+
+
+def _dead_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
+    """Return the row of an edge all of whose flows had died before: they lose nothing, as they send nothing."""
+    hit = number(result.flows_hit)
+    return (result.edge.label, hit, f"{hit} dead", *[NONE] * 5, *_rest(metrics, result))
+
+
+def _rest(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
+    return (
         milliseconds(metrics.noise.noise_floor_ms),
         number(result.lost),
         rate(result.goodput.before_bps),

@@ -48,7 +48,7 @@ def summary(
     parts += [Text(f"  cause: {line}") for line in verdict.causes]
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
     parts += [Text(_WAY_OUT)] if verdict.doubts and _on_this_kernel(manifest) else []
-    parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
+    parts += [Text(f"  note: {line}") for line in (*verdict.notes, *(metrics.unexplained if metrics else ()))]
     if metrics is not None and metrics.job is not None:
         parts += [Text(), *job_parts(metrics, metrics.job)]
     if metrics is not None and metrics.beside is not None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hpn.failover.faults import FAULTS, VisibleTo
+from hpn.failover.faults import FAULTS, Parameter, Unit, VisibleTo, parameters
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.schema import NAME, RestoredFaultEntry, fault_model
@@ -26,10 +26,13 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.check import Mistakes, did_you_mean
 from hpn.testbed.files.document import Document, Plain, parse, read, shorten
 from hpn.testbed.files.one_line import one_line
+from hpn.testbed.files.units import format_duration, format_percent
 
 _LASTS = "2 s"
 _AT_ONCE = ("worst_outage", "queue_pair_deaths")
 """Limits for faults with carrier loss: others are detected by timers of protocols, and queue pairs may fail first."""
+_PATIENT = ", ib_timeout: 20"
+"""Of streams, for faults that nobody is told of: 34 s, as NCCL 2.30. At the default of 0.5 s they die of the wait."""
 _BOTH_PLANES = "  queue_pairs: 2  # of a connection, one through each plane\n"
 _KEYS_FIRST = ("id", "fault", "target", "at", "for")
 
@@ -185,6 +188,9 @@ def _from_folder(wish: DrillRequest) -> str:
 def _expects(wish: DrillRequest) -> list[str]:
     """Return the expectations to try: for queue pairs that all have a path left, or for some without."""
     template = TEMPLATES[wish.template]
+    if _tells_nobody(wish):
+        late = [each for each in template.expects if not each.startswith("worst_outage")]
+        return [each.replace("of: before}", "of: before, edge: repair}") for each in late]
     if template.breaks and template.streams and FAULTS[wish.fault].TELLS is not VisibleTo.CARRIER:
         return [each for each in template.expects if not each.startswith(_AT_ONCE)]
     if not wish.stranded or not template.stranded:
@@ -192,6 +198,12 @@ def _expects(wish: DrillRequest) -> list[str]:
     return [
         each.replace("DEAD", str(wish.stranded)).replace("ALL", str(wish.queue_pairs)) for each in template.stranded
     ]
+
+
+def _tells_nobody(wish: DrillRequest) -> bool:
+    """Return True if streams stand still until a timer notices the fault, or until its repair."""
+    template = TEMPLATES[wish.template]
+    return template.breaks and template.streams and FAULTS[wish.fault].TELLS is VisibleTo.NOBODY
 
 
 def _head(wish: DrillRequest) -> str:
@@ -206,7 +218,7 @@ def _head(wish: DrillRequest) -> str:
             f"summary: {json.dumps(summary[:160])}",
             f"topology: {wish.topology}",
             template.runs.replace("GPUS", str(_gpus(_fabric(wish.topology))))
-            .replace("LOAD", wish.load)
+            .replace("LOAD", f"{wish.load}{_PATIENT if _tells_nobody(wish) else ''}")
             .replace("WHY", wish.why),
             "profile: quick  # full: a flow has recovered after 5 s without loss, as RFC 6412 asks",
             "timeline:",
@@ -226,6 +238,17 @@ def _faults(wish: DrillRequest, template: Template) -> Iterator[str]:
     keys = sorted(entry, key=lambda key: _KEYS_FIRST.index(key) if key in _KEYS_FIRST else len(_KEYS_FIRST))
     yield "  faults:"
     yield f"    - {{{', '.join(f'{key}: {one_line(entry[key])}' for key in keys)}}}"
+    if more := [f"{p.key}: {_default(p)}" for p in parameters(FAULTS[wish.fault]).values() if p.key not in entry]:
+        yield f"    # {wish.fault} takes more keys, by default {', '.join(more)}"
+
+
+def _default(of: Parameter) -> str:
+    """Return the default of a fault's parameter as a drill file writes it."""
+    if of.unit is Unit.DURATION:
+        return format_duration(int(of.default or 0))
+    if of.unit is Unit.PERCENT:
+        return format_percent(float(of.default or 0))
+    return str(of.default) or "(any)"
 
 
 @dataclass(frozen=True, slots=True)

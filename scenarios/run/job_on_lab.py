@@ -73,7 +73,6 @@ class LabJob(LabQueuePairs):
             leaves=self._leave,
         )
         self._plan = plan
-        self._ack_sports = {flow.id: flow.ack_sport for flow in self.flows}
         self._homes = dict(self._sports)
         self._draws: Counter[int] = Counter()  # by flow
         self._told: dict[int, int] = {}  # by connection: the port last sent to the workers
@@ -169,7 +168,7 @@ class LabJob(LabQueuePairs):
 
     async def look(self, when: str, edges: int, _planned_ns: int | None) -> None:
         """Record the links that each queue pair crosses now, by its real path. Queries kernels, sends no packet."""
-        at_ns, ways = now_ns(), []
+        at_ns, ways, acks = now_ns(), [], {}
         for flow in self._carrying:
             sports = (self._sports[flow.id],) if self._sprayer is None else self._sprayer.source_ports(flow.id)
             for sport in sports:
@@ -177,7 +176,8 @@ class LabJob(LabQueuePairs):
                 ways.append(DataPath(flow.id, flow.name, path.links, path.dropped))
                 self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
                 await asyncio.sleep(0)  # let the control plane run
-        self._looked_after, self._ways = edges, _links_of(ways)
+            acks[flow.id] = self._ack_links(flow)
+        self._looked_after, self._ways, self._ack_ways = edges, _links_of(ways), acks
         tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
         self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))
 
@@ -203,9 +203,7 @@ class LabJob(LabQueuePairs):
     def _move(self, move: Move) -> None:
         super()._move(move)
         flow, is_ack = divmod(move.connection, 2)
-        if is_ack:
-            self._ack_sports[flow] = move.sport
-        elif self._sprayer is not None:
+        if not is_ack and self._sprayer is not None:
             self._sprayer.moved(self.flows[flow])
         self._tell_ports([self.flows[flow]])
 

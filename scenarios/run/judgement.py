@@ -12,6 +12,7 @@ from hpn.failover.analysis.causes import causes
 from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.hostload import is_starved
 from hpn.failover.analysis.job import JobFacts, JobMetrics, SpanTime
+from hpn.failover.analysis.lone_ports import lone_port_waits
 from hpn.failover.analysis.metrics.analyse import analyse_traces
 from hpn.failover.analysis.metrics.doubts import NOTHING_SENT
 from hpn.failover.analysis.metrics.job import job_metrics, timeline
@@ -67,7 +68,8 @@ def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple
     )
     verdict = judge(facts, metrics, known)
     doubt = "Not to be trusted: " if verdict.reasons else ""
-    return metrics, replace(verdict, cost=doubt + cost(metrics, facts.faults), causes=causes(metrics))
+    notes = lone_port_waits(measured.events, facts.edges, facts.end_ns)
+    return metrics, replace(verdict, cost=doubt + cost(metrics, facts.faults), causes=causes(metrics), notes=notes)
 
 
 def series_of(measured: Measurement, traces: Traces) -> RunSeries:

@@ -20,6 +20,7 @@ from hpn.testbed.kernel.timerfd import until
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.pathcontrol.actions import Move
 from hpn.testbed.routing.pathcontrol.host_agent import Connection
+from hpn.testbed.routing.trace import Flow, trace
 from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
 from hpn.traffic.flows.paths import Spread
 from hpn.traffic.jobengine.setup import JobReport
@@ -53,9 +54,11 @@ class LabQueuePairs(ABC):
         self.looked: list[Looked] = []
         self._looked_after = 0  # number of edges
         self._ways: Mapping[int, Collection[str]] = links
+        self._ack_ways: Mapping[int, Collection[str]] | None = None
         self._lab = lab
         self._roster = ActiveFlows(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}
+        self._ack_sports = {flow.id: flow.ack_sport for flow in self.flows}
         self._known = True  # True if path control knows the flows
         self._recent: deque[Progress] = deque(maxlen=6)
 
@@ -97,6 +100,16 @@ class LabQueuePairs(ABC):
         """Return the links that each flow's data crosses after ``edges`` edges, or None if not recorded since."""
         return self._ways if self._looked_after == edges else None
 
+    def ack_ways(self, edges: int) -> Mapping[int, Collection[str]] | None:
+        """Return the links that each flow's acknowledgements cross, as ``ways``; None if they were not queried."""
+        return self._ack_ways if self._looked_after == edges else None
+
+    def _ack_links(self, flow: FlowSpec) -> Sequence[str]:
+        """Query the links that a flow's acknowledgements cross now. Reads no clock, as ``look`` of a LAG would."""
+        packet = Flow(flow.dst_nic, flow.src_nic, self._ack_sports[flow.id])
+        port = self._lab.nics[flow.dst_nic].port_for(flow.src_ip, packet.sport, ROCE_PORT)
+        return trace(self._lab.fabric, packet, port, self._lab.requests, self._lab.link_up).links
+
     async def until(self, at_ns: int) -> None:
         """Sleep until a time. MachineError when the engine fails meanwhile."""
         while (left_ns := at_ns - now_ns()) > 0:
@@ -129,6 +142,7 @@ class LabQueuePairs(ABC):
     def _move(self, move: Move) -> None:
         flow, is_ack = divmod(move.connection, 2)
         if is_ack:
+            self._ack_sports[flow] = move.sport
             self.engine.move_ack(flow, move.sport)
         else:
             self._sports[flow] = move.sport

@@ -244,7 +244,9 @@ class _Run:
             await self._look(traffic, injector, moment.at_ns)
             await traffic.until(self._start_ns + moment.at_ns)
             guard.faults_begin()
-            await injector.carry_out(moment, crossing, traffic.planes(), traffic.ways(len(injector.edges)))
+            known = len(injector.edges)
+            ways, ack_ways = traffic.ways(known), traffic.ack_ways(known)
+            await injector.carry_out(moment, crossing, traffic.planes(), ways, ack_ways)
             for due in moment.due:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
         await self._look(traffic, injector, timeline.end_ns)

@@ -64,13 +64,14 @@ class LabTraffic(LabQueuePairs):
         """
         if at_ns is None or not self._looks:
             return
-        ways: dict[int, tuple[str, ...]] = {}
+        ways: dict[int, Sequence[str]] = {}
+        acks: dict[int, Sequence[str]] = {}
         for flow in self._roster.present:
             packet = Flow(flow.src_nic, flow.dst_nic, self._sports[flow.id])
             path = trace(self._lab.fabric, packet, self._port(flow), self._lab.requests, self._lab.link_up)
             self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
-            ways[flow.id] = path.links
-        self._looked_after, self._ways = edges, ways
+            ways[flow.id], acks[flow.id] = path.links, self._ack_links(flow)
+        self._looked_after, self._ways, self._ack_ways = edges, ways, acks
 
     async def take_over(self, dead: Collection[str]) -> None:
         """Replace hosts by spares: close the queue pairs of these hosts and start their replacement flows."""

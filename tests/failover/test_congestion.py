@@ -108,6 +108,25 @@ def test_what_crossed_a_fault_is_told_apart_from_what_could_have(crossed: tuple[
     assert f": {words}" in cost(replace(found, edges=(first, *found.edges[1:])), {})
 
 
+@pytest.mark.parametrize(
+    ("dead", "words"),
+    [
+        (
+            (1,),
+            "data of 1 of 2 queue pairs crossed it, acknowledgements of 1 other did (2 could have)",
+        ),
+        ((0,), "1 of 2 queue pairs crossed it (2 could have), no other outage"),
+    ],
+    ids=["one died of its acknowledgements", "none did"],
+)
+def test_acknowledgements_that_crossed_a_fault_are_told_where_a_queue_pair_died_of_them(
+    dead: tuple[int, ...], words: str
+) -> None:
+    found = two(dead)
+    first = replace(found.edges[0], edge=replace(found.edges[0].edge, crossed=(0,), acks_crossed=(0, 1)))
+    assert f": {words}" in cost(replace(found, edges=(first, *found.edges[1:])), {})
+
+
 def test_queue_pairs_that_were_dead_before_a_fault_are_no_cost_of_it() -> None:
     early = FAULT - S
     assert ": 2 of 2 queue pairs hit, 1 of which had died before, no outage" in cost(two([0], stop=early), {})

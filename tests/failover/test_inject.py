@@ -38,8 +38,9 @@ async def test_two_links_cut_at_one_instant_are_one_edge_with_a_measured_skew() 
         before = state(lab)
         injector = Injector(lab)
         down, up = moments([PlannedFault(name, LinkDown(link), 0, MS) for name, link in (("a", ONE), ("b", TWO))])
-        cut = await injector.carry_out(down, (), ways={7: ["x", ONE], 8: ["x"], 9: [TWO]})
-        assert cut.crossed == (7, 9)
+        ways, answers = {7: ["x", ONE], 8: ["x"], 9: [TWO]}, {7: [TWO], 8: ["y", TWO], 9: ["y"]}
+        cut = await injector.carry_out(down, (), ways=ways, ack_ways=answers)
+        assert (cut.crossed, cut.acks_crossed, cut.only_acks_crossed) == ((7, 9), (7, 8), (8,))
         assert (cut.faults, cut.label) == (("a", "b"), "a+b failure 0")
         assert {link.name for link in cut.links} == {ONE, TWO}
         assert cut.inject_before_ns < cut.inject_after_ns
@@ -51,7 +52,7 @@ async def test_two_links_cut_at_one_instant_are_one_edge_with_a_measured_skew() 
         ]
         await lab.wait_for(lambda: not (lab.link_up(ONE) or lab.link_up(TWO)), 10)
         mended = await injector.carry_out(up, ())
-        assert mended.crossed is None
+        assert (mended.crossed, mended.acks_crossed, mended.only_acks_crossed) == (None, None, ())
         assert (mended.kind, mended.faults) == (EdgeKind.REPAIR, ("a", "b"))
         await whole_again(lab, before)
         assert injector.edges == [cut, mended]

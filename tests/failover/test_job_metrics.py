@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hpn.failover.analysis.causes import causes
 from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.job import Death, DeathFact, JobEdge, JobFacts, JobMetrics, SpanFact
 from hpn.failover.analysis.metrics.job import job_metrics
-from hpn.failover.analysis.model import Edge, EdgeKind, Settings
+from hpn.failover.analysis.model import DrillMetrics, Edge, EdgeKind, Settings
+from hpn.failover.analysis.placement import DataPath, Placement
 from hpn.traffic.jobengine.records import MESSAGE, SPAN
 from tests.results.sample import metrics
 
@@ -177,6 +179,60 @@ def test_a_death_is_told_with_its_fault_and_with_how_long_the_job_stood_still() 
     dead = said(replace(again, restarted_at_ns=None))
     assert dead.endswith("the job died 1.00 s after it and was not started again."), "no figure that grows with the run"
     assert "died" not in said(replace(again, at_ns=failure.inject_before_ns - 1)), "before any fault"
+
+
+PAIRS = ("a>b#0", "b>a#0", "a>c#0")
+
+
+def killed(
+    crossed: tuple[int, ...] | None, acks: tuple[int, ...] | None, pair: str = PAIRS[1], after_ms: int = 548
+) -> DrillMetrics:
+    """A run whose job of 3 queue pairs died of one of them after the failure."""
+    whole, job = metrics(), replace(told(every(100, 3900)), edges=(JobEdge(8.0, 7.0, 8.0, 300.0, False, 2.0),) * 2)
+    failure = whole.edges[0].edge
+    death = Death(failure.inject_before_ns + after_ms * MS, pair, 0, None, 0)
+    settled = Placement("healthy", 0, 0, tuple(DataPath(at, name, (), None) for at, name in enumerate(PAIRS)), ())
+    first = replace(whole.edges[0], edge=replace(failure, crossed=crossed, acks_crossed=acks))
+    dead = replace(job, queue_pairs=3, deaths=(death,), placements=(settled,))
+    return replace(whole, edges=(first, *whole.edges[1:]), flows=(), flow_count=0, job=dead)
+
+
+@pytest.mark.parametrize(
+    ("crossed", "acks", "words"),
+    [
+        ((), (1,), "data of none of 3 queue pairs crossed it, acknowledgements of 1 did, the job died"),
+        ((0,), (0, 1, 2), "data of 1 of 3 queue pairs crossed it, acknowledgements of 2 others did, the job died"),
+        ((0, 1), (0,), "2 of 3 queue pairs crossed it, the job died"),
+        ((), None, "none of 3 queue pairs crossed it, the job died"),
+    ],
+    ids=["acknowledgements", "both", "data", "not known"],
+)
+def test_acknowledgements_that_crossed_a_fault_of_a_job_are_told(
+    crossed: tuple[int, ...], acks: tuple[int, ...] | None, words: str
+) -> None:
+    """The way back has a hash of its own: a job dies of it though no data crossed what failed."""
+    assert f": {words}" in cost(killed(crossed, acks), {})
+
+
+@pytest.mark.parametrize(
+    ("crossed", "acks", "what"),
+    [
+        ((), (1,), "acknowledgements alone"),
+        ((1,), (0,), "data"),
+        ((1,), (1,), "data and acknowledgements"),
+    ],
+)
+@pytest.mark.parametrize("after_ms", [548, 2548], ids=["before the repair", "after it"])
+def test_a_job_s_death_is_explained_by_what_of_its_queue_pair_crossed_the_fault(
+    crossed: tuple[int, ...], acks: tuple[int, ...], what: str, after_ms: int
+) -> None:
+    found = killed(crossed, acks, after_ms=after_ms)
+    assert causes(found) == (f"failure of link: the job died of queue pair b>a#0, whose {what} crossed it",)
+
+
+def test_a_job_s_death_by_a_queue_pair_that_nobody_saw_cross_the_fault_is_not_explained() -> None:
+    assert causes(killed((0,), (2,))) == ()
+    assert causes(killed(None, None)) == ()
 
 
 def test_one_iteration_before_the_first_edge_has_no_period() -> None:

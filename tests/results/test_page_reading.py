@@ -43,7 +43,7 @@ def sections(markup: str) -> dict[str, str]:
 def test_what_the_fault_did_stands_above_what_the_machine_did_meanwhile(whole: Run) -> None:
     found = sections(page(whole))
     order = ["", "Expectations", "The fabric", "Over time", "The failure", "The repair", "The machine meanwhile"]
-    assert list(found) == [*order, "The run", "Glossary"]
+    assert list(found) == [*order, "On real hardware", "The run", "Glossary"]
     assert 'data-chart="host"' in found["The machine meanwhile"]
     assert "event loop" in text_of(found["The machine meanwhile"])
     assert not any('data-chart="host"' in found[name] for name in order[:-1])

@@ -32,8 +32,9 @@ def pausing(from_ms: float, pause_ms: float) -> None:
         transit_flows: tuple[int, ...],
         planes: tuple[tuple[int, int], ...] = (),
         ways: Mapping[int, Collection[str]] | None = None,
+        ack_ways: Mapping[int, Collection[str]] | None = None,
     ) -> Edge:
-        edge = await _carry_out(self, moment, transit_flows, planes, ways)
+        edge = await _carry_out(self, moment, transit_flows, planes, ways, ack_ways)
         if moment.kind is EdgeKind.FAILURE and pause_ms:
             traffic, loop = self._job, asyncio.get_running_loop()
             assert isinstance(traffic, LabTraffic)

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hpn.commands.writing import drill_new, drill_schema_
-from hpn.failover.faults import FAULTS
+from hpn.failover.faults import FAULTS, parameters
 from hpn.scenarios.drill import catalogue, writing
 from hpn.scenarios.drill.load import drill_from, load_drill
 from hpn.scenarios.drill.model import Drill
@@ -63,6 +63,31 @@ def test_a_fault_has_the_parameters_and_the_topology_of_the_library() -> None:
     assert "every: 500 ms, down: 300 ms, duration: 3 s}" in written(DrillRequest(fault="flap-storm"))
     assert "topology: tiny-pods\n" in written(DrillRequest(fault="core-crash"))
     assert _loaded(DrillRequest(fault="core-crash", topology="tiny-pods")).timeline.faults[0].fault.target == "c0.0"
+
+
+@pytest.mark.parametrize("fault", ["agg-dataplane-death", "silent-drop"])
+def test_queue_pairs_outlive_a_fault_that_nobody_is_told_of(fault: str) -> None:
+    """They stand still until its repair; at the default timeout they would die, and the drill would fail."""
+    made = _loaded(DrillRequest(fault=fault))
+    (planned,) = made.timeline.faults
+    assert 4096 * 2**made.workload.ib_timeout * 8 > 2 * (made.timeline.end_ns - planned.at_ns)
+    text = written(DrillRequest(fault=fault))
+    assert "queue_pair_deaths: {at_most: 0}" in text
+    assert "goodput_after: {at_least: 95 %, of: before, edge: repair}" in text
+    assert "worst_outage" not in text
+    assert "ib_timeout" not in written(DrillRequest(fault="link-down"))
+
+
+def test_parameters_that_have_a_default_are_shown_with_it() -> None:
+    text = written(DrillRequest(fault="one-way-loss"))
+    assert "\n    # one-way-loss takes more keys, by default share: 100 %\n" in text
+    assert "takes more keys" not in written(DrillRequest(fault="flap-storm")), "it has all of them"
+
+
+def test_every_parameter_of_every_fault_is_shown() -> None:
+    for kind, fault in FAULTS.items():
+        text = written(DrillRequest(fault=kind))
+        assert all(f"{each.key}: " in text for each in parameters(fault).values()), kind
 
 
 @pytest.mark.parametrize("topology", ["small", "tiny-rail-only", "{preset: tiny, rails: 4}"])

@@ -1,0 +1,56 @@
+"""Section 'On real hardware': what a network of real switches and NICs would do otherwise. Pure.
+
+Changes when an engine, a LAG or a fabric is nearer to hardware, or farther from it. docs/engines.md has the engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hpn.results.run.manifest import Manifest
+from hpn.results.text.values import milliseconds
+from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.lag.datapaths import DATAPATHS
+from hpn.testbed.lag.host_bond import KERNEL
+from hpn.testbed.vm.engines import ENGINES
+
+TITLE = "On real hardware"
+
+
+def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = ()) -> Sequence[str]:
+    """Return the lines of the section for these runs; ``scales``: 'emulated rate = real rate / scale', if known."""
+    runs = list(manifests)
+    lines = [
+        "Switches are Linux routers: they detect and switch as fast as a kernel and a BGP daemon do, not as an ASIC.",
+        *_times(dict.fromkeys(run.engine for run in runs)),
+        *(_lag(kind) for name in dict.fromkeys(run.datapath for run in runs) if (kind := DATAPATHS.get(name))),
+        _rates(sorted(set(scales))),
+        "There is no PFC: congestion drops packets, where a lossless network pauses senders.",
+    ]
+    return tuple(lines) if runs else ()
+
+
+def _times(engines: Iterable[str]) -> Iterator[str]:
+    found = {spec.virtual_time for name in engines if (spec := ENGINES.get(name))}
+    if True in found:
+        yield "In virtual time, computing takes no time: reactions cost what timers and protocols cost, and no more."
+    if False in found:
+        yield "In real time, reactions include the delays of this machine's kernel and processes."
+
+
+def _lag(kind: LagKind) -> str:
+    """Return how fast the LAG acts, and how fast Linux bonding does, which hosts of real networks run."""
+    if kind.name == KERNEL.name:
+        return f"The LAG is Linux bonding, as on real hosts. It acts {_within(kind)}."
+    return f"The LAG is {kind.name}, no bonding driver. It acts {_within(kind)}. Linux bonding acts {_within(KERNEL)}."
+
+
+def _within(kind: LagKind) -> str:
+    lost = f"within {milliseconds(kind.failure_within_ms)} ms" if kind.failure_within_ms else "at once"
+    return f"{lost} at a lost port, within {milliseconds(kind.repair_within_ms)} ms at a repaired one"
+
+
+def _rates(scales: Sequence[int]) -> str:
+    how = " and ".join(f"1:{scale:,}" for scale in scales)
+    down = f"{how} of the real ones" if how else "scaled down"
+    return f"Rates are {down}, so counts of packets and bytes are smaller than on hardware."

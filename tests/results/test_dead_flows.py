@@ -1,0 +1,46 @@
+"""Flows that died at an earlier edge are shown as dead at later ones, not as flows that lost nothing."""
+
+from __future__ import annotations
+
+from hpn.failover.analysis.scattered import recovery
+from hpn.results.page.edges import stories
+from hpn.results.page.names import Names
+from hpn.results.text.outages import outage_notes, outages_table
+from tests.failover.synthetic import S
+from tests.failover.test_congestion import FAULT, two
+from tests.results.shown import as_text
+
+ALL, ONE = two([0, 1], stop=FAULT - S), two([0], stop=FAULT - S)
+
+
+def test_an_edge_at_which_all_flows_were_dead_has_no_outage_in_the_terminal() -> None:
+    row = next(line for line in as_text(outages_table(ALL)).splitlines() if line.startswith("cut failure 0"))
+    assert row.split()[3:11] == ["2", "2", "dead", "-", "-", "-", "-", "-"]
+    assert "<" not in row
+    assert [note.plain for note in outage_notes(ALL)] == [
+        "  dead: every flow that is hit had died before: cut failure 0, cut repair 0"
+    ]
+
+
+def test_an_edge_at_which_some_flows_were_dead_tells_how_many() -> None:
+    row = next(line for line in as_text(outages_table(ONE)).splitlines() if line.startswith("cut failure 0"))
+    assert "dead" not in row
+    first = next(iter(outage_notes(ONE)))
+    assert first.plain == "  cut failure 0: 1 of 2 flows that are hit had died before"
+    assert list(outage_notes(two([]))) == []
+
+
+def test_dead_flows_do_not_recover_from_a_later_edge() -> None:
+    first = ALL.edges[0]
+    assert recovery(ALL, first).reason == "every flow that is hit had died before"
+    assert first.phases.recover.reason == "no flow that is hit sent anything", "in metrics.json"
+    assert recovery(ONE, ONE.edges[0]).reason == "no flow that is hit lost anything"
+    assert (ALL.all_dead_before(first), ONE.all_dead_before(ONE.edges[0])) == (True, False)
+
+
+def test_the_page_tells_that_all_flows_of_an_edge_were_dead() -> None:
+    first = stories(ALL, [], frozenset(), Names(None))[0].edges[0]
+    assert (first.quiet, first.line) == (
+        "All 2 flows that are hit had died before.",
+        "all 2 flows that are hit had died before",
+    )

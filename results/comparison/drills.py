@@ -108,3 +108,5 @@ def _notes(groups: Sequence[Group]) -> Iterator[str]:
     for group in groups:
         if note := shared_source_ports(RunFolder(Path(run.folder)) for run in group.runs):
             yield f"{group.label}: {note}"
+        told = dict.fromkeys(note for run in group.runs for note in run.verdict.notes)
+        yield from (f"{group.label}: {note}" for note in told)

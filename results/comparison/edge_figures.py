@@ -44,18 +44,23 @@ def figures_of(run: DrillMetrics) -> Iterator[tuple[str, str, float, Interval, b
     """Yield every figure of every edge of one run: edge, figure, ms, interval, and True if it is a lower bound.
 
     For a lower bound, ms and the low end are the largest certain value, and the interval has no upper end. Only streams
-    have outages, so a run without streams has none of these figures.
+    have outages, so a run without streams has none, nor an edge all of whose flows had died before.
     """
     for result in run.edges:
         for figure, read in FIGURES.items():
             ms = read(result, run.settings)
-            if not _told(ms) or (figure in OUTAGES and not run.flows):
+            if not _told(ms) or (figure in OUTAGES and not _can_lose(run, result)):
                 continue
             interval, never = _interval(figure, ms, run, result), figure in _ENDED and result.never_over
             if never:
                 low_ms = max(interval.low, OUTAGES[figure](run, result) if figure in OUTAGES else 0.0)
                 ms, interval = max(ms, low_ms), Interval(low_ms, math.inf)
             yield result.edge.label, figure, ms, interval, never
+
+
+def _can_lose(run: DrillMetrics, result: EdgeResult) -> bool:
+    """Return True if the edge has streams whose outage can be measured: any, and not all of them dead before."""
+    return bool(run.flows) and not run.all_dead_before(result)
 
 
 def _told(ms: float | None) -> TypeGuard[float]:

@@ -15,6 +15,7 @@ from hpn.results.comparison.differences import Difference, Finding
 from hpn.results.comparison.drills import Comparison, DrillGroups
 from hpn.results.comparison.figures import Key, Value, values_of
 from hpn.results.comparison.groups import Across, Compared, Group, merged
+from hpn.results.page.hardware import on_real_hardware
 from hpn.results.page.listing import Link, Listing, Mark, href
 from hpn.results.page.render import rendered
 from hpn.results.page.runs import PAGE
@@ -73,6 +74,7 @@ class ComparisonView:
     drills: Sequence[DrillView]
     lone: str  # drills that only one group ran; '' if there are none
     why_no_evidence: Sequence[str]
+    hardware: Sequence[str]  # what real hardware would do otherwise
 
 
 def comparison_page(
@@ -121,6 +123,7 @@ def comparison_view(
         ],
         lone=", ".join(f"{of.drill} ({of.groups[0].label})" for of in lone),
         why_no_evidence=why_no_tests(found),
+        hardware=on_real_hardware(run.manifest for each in found for group in each.groups for run in group.runs),
     )
 
 

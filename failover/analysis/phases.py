@@ -31,6 +31,8 @@ _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
 """Events by which an affected port, LAG or session detects an edge: its carrier, or an expired protocol timer."""
 
 
+RECHOSEN = "rechosen"
+"""Why a queue pair is rehomed: paths were chosen again as an ECMP group changed (``source_ports: link-disjoint``)."""
 _DONE = frozenset({"moved", *STEERING})
 """Events of path control's actions: a queue pair moved, a destination steered or released."""
 
@@ -52,7 +54,7 @@ def phases_of(
         key=lambda event: event.at_ns,
     )
     detect = _detect(edge, inside)
-    moved = [event for event in inside if event.kind is EventKind.PATH and event.what in _DONE]
+    moved = [event for event in inside if event.kind is EventKind.PATH and _is_done(event)]
     nothing_moved = "path control moved no queue pair" if path_control else "path control is off"
     return Phases(
         detect=detect,
@@ -62,6 +64,11 @@ def phases_of(
         path_last=_since(edge, moved[-1:], nothing_moved),
         recover=_recover(edge, flows, pause_ms),
     )
+
+
+def _is_done(event: Event) -> bool:
+    """Return True for an action of path control; a queue pair that a new choice of paths moves has a new home port."""
+    return event.what in _DONE or (event.what == "rehomed" and event.detail.get("why") == RECHOSEN)
 
 
 def converged(result: EdgeResult, validation_s: float) -> Phase:

@@ -38,6 +38,11 @@ def median_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
     return median(found or [0.0])
 
 
+def median_or_least_ms(metrics: DrillMetrics, edge: EdgeResult, *, open_ended: bool) -> float:
+    """Return the median outage; ``open_ended``: of flows that never recovered, the largest known lower bound."""
+    return max(edge.median_outage_plbm_ms, median_ms(metrics, edge) if open_ended else 0.0)
+
+
 def _hit(metrics: DrillMetrics, edge: EdgeResult) -> Iterator[tuple[FlowResult, FlowEdgeResult]]:
     at = metrics.edges.index(edge)
     return ((flow, flow.edges[at]) for flow in metrics.flows if flow.edges[at].relation.is_touched)

@@ -102,7 +102,8 @@ def merged(of_drills: Sequence[Sequence[Group]]) -> tuple[Group, ...]:
 
 def _merged(label: str, of: Sequence[Group]) -> Group:
     runs = tuple(run for group in of for run in group.runs)
-    digests, told = _shared([group.digests for group in of]), _shared([group.words for group in of])
+    told = _shared([group.words for group in of])
+    digests = {what: "" for what in of[0].digests if all(what in group.digests for group in of)}  # which are whole
     setting = {what: _in_all([group.setting[what] for group in of], what) for what in Across}
     return Group(label, setting, runs, sum(group.left_out for group in of), digests, told, is_merged=True)
 

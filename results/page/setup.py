@@ -28,8 +28,8 @@ def traffic_line(drill: AskedDrill | None) -> str:
 def _parts(fabric: Fabric) -> Iterator[str]:
     spec = fabric.spec
     yield ", ".join(_size(fabric))
-    ports, uplinks = _rate(spec.nic_port_rate), _rate(spec.uplink_rate)
-    yield f"NIC ports of {ports}, uplinks of {uplinks}, emulated at 1:{spec.scale:,}"
+    ports = _rate(max(link.rate_bps for nic in fabric.nics for link in nic.links) * spec.scale)
+    yield f"NIC ports of {ports}, uplinks of {_rate(spec.uplink_rate)}, emulated at 1:{spec.scale:,}"
     yield f"LACP {spec.lacp.rate}, BGP by {spec.bgp.daemon}, hold time {spec.bgp.hold_s} s, {_bfd(spec)}"
 
 

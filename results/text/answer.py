@@ -18,6 +18,7 @@ from hpn.results.text.comparison import name_of
 if TYPE_CHECKING:  # imports numpy
     from hpn.results.comparison.science import DifferenceEvidence
 
+ONE_RUN = "One run of a group: the phase of a timer alone moves times by as much as that timer."
 _MOST_NAMES, _MOST_OF_SIDE = 6, 2
 _TOLD = frozenset({Finding.MORE, Finding.LESS, Finding.NONE_SEEN})
 
@@ -93,6 +94,8 @@ def _by_ranges(groups: Sequence[Group], told: Sequence[Difference]) -> Iterator[
     apart = [each for each in told if each.finding is not Finding.NONE_SEEN]
     if apart:
         yield f"{'; '.join(_sides(groups, _of_differences(apart)))}."
+        if any(len(group.runs) == 1 for group in groups):
+            yield ONE_RUN
     else:
         yield f"Not determined: the ranges of all {len(told)} figures overlap."
 
@@ -112,10 +115,8 @@ def _sides(groups: Sequence[Group], apart: Sequence[tuple[str, str, bool]]) -> I
         if better and not worse:
             first, then = then, first
         if worse or better:
-            yield (
-                f"{group.label} is {first[0]} than {groups[0].label} in {_few(first[1])},"
-                f" {then[0]} in {_few(then[1]) if then[1] else 'none'}"
-            )
+            also = f", {then[0]} in {_few(then[1])}" if then[1] else ""
+            yield f"{group.label} is {first[0]} than {groups[0].label} in {_few(first[1])}{also}"
 
 
 def _few(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
 from hpn.failover.analysis.phrases import flows, number
 from hpn.failover.analysis.scattered import scattered
-from hpn.failover.analysis.unended import worst_ms
+from hpn.failover.analysis.unended import median_or_least_ms, worst_ms
 from hpn.results.text.bounds import NEVER, at_least
 from hpn.results.text.tables import table
 from hpn.results.text.values import NONE, milliseconds, rate, rounded_up
@@ -52,6 +52,7 @@ def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
     if metrics.all_dead_before(result):
         return _dead_row(metrics, result)
     median_open = 0 < result.flows_lossy <= 2 * result.flows_unrecovered
+    median_ms = median_or_least_ms(metrics, result, open_ended=median_open)
     mark = f"{_MARK} " if metrics.worst_began_before(result) else ""
     return (
         result.edge.label,
@@ -60,7 +61,7 @@ def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
         mark + _worst(result.worst_outage_plbm_ms, metrics, result),
         mark + _worst(result.worst_outage_tbm_ms, metrics, result) if result.flows_lossy else NONE,
         _outage_interval(metrics, result),
-        at_least(outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms), open_ended=median_open),
+        at_least(outage_text(median_ms, result.median_outage_interval_ms), open_ended=median_open),
         at_least(milliseconds(result.median_outage_tbm_ms), open_ended=median_open) if result.flows_lossy else NONE,
         *_rest(metrics, result),
     )

@@ -56,6 +56,14 @@ def test_a_destination_that_is_steered_counts_as_what_path_control_did_and_so_do
     assert (found.path_first.ms, found.path_last.ms) == (4.0, 12.0)
 
 
+def test_paths_that_are_chosen_again_count_too_and_a_hosts_own_new_source_port_does_not() -> None:
+    def rehomed(ms: int, why: str) -> Event:
+        return Event(AT + ms * MS, EventKind.PATH, HOST, "36", "rehomed", {"old_sport": 1, "sport": 2, "why": why})
+
+    found = phases(*FAILURE[:-3], rehomed(100, "rechosen"), rehomed(120, "timeout"))
+    assert (found.path_first.ms, found.path_last.ms) == (100.0, 100.0)
+
+
 def test_a_failure_splits_into_its_phases() -> None:
     found = phases(*FAILURE)
     assert found.detect == Phase(0.2, AT + 2 * MS // 10, f"{TOR} h0 carrier-down")

@@ -27,6 +27,7 @@ from hpn.results.page.comparing import comparison_view
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import Identity
 from hpn.results.run.manifest import Manifest
+from hpn.results.text.answer import ONE_RUN
 from hpn.results.text.compared import comparison_parts
 from hpn.results.text.comparison import (
     asked_sheet,
@@ -455,7 +456,7 @@ def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None
     view = drill_view(groups, differences(groups))
     assert comparison_view([comparison(groups, ())]).title == "tiny (hpn) against single-tor (single-tor)"
     assert view.answer == (
-        f"single-tor (single-tor) is worse than tiny (hpn) in {first.edge.label}: worst outage, better in none."
+        f"single-tor (single-tor) is worse than tiny (hpn) in {first.edge.label}: worst outage. {ONE_RUN}"
     )
     (chart,) = view.apart
     (strip,) = chart.strips

@@ -12,7 +12,7 @@ from hpn.results.comparison.differences import differences
 from hpn.results.comparison.figures import Key, values_of
 from hpn.results.comparison.groups import Across, Compared, grouped
 from hpn.results.comparison.job_figures import job_figures
-from hpn.results.text.answer import answer
+from hpn.results.text.answer import ONE_RUN, answer
 from tests.results.measured import client, job
 from tests.results.sample import MANIFEST, metrics, verdict
 
@@ -38,9 +38,7 @@ def test_a_slower_job_is_worse_whatever_share_of_its_own_rate_it_kept() -> None:
     (rate,) = (each for each in found if each.key == RATE)
     assert rate.is_worse
     assert (rate.reference.median, rate.other and rate.other.median) == (21.5, 1.84)
-    assert answer(groups, found, ()).endswith(
-        "2 is worse than 1 in job: iterations before the first fault, better in none."
-    )
+    assert answer(groups, found, ()).endswith(f"2 is worse than 1 in job: iterations before the first fault. {ONE_RUN}")
 
 
 def test_a_rate_is_as_exact_as_the_ticks_that_it_is_of() -> None:

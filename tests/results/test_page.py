@@ -153,6 +153,7 @@ def test_a_page_says_early_what_ran_and_on_what() -> None:
         " NIC ports of 200 Gbit/s, uplinks of 400 Gbit/s, emulated at 1:1,000;"
         " LACP fast, BGP by bird, hold time 9 s, no BFD"
     )
+    assert "NIC ports of 400 Gbit/s" in fabric_line(load_fabric("tiny-rail-only")), "one port has the rate of two"
     drill = replace(DRILL, traffic=("a job of 4 GPUs", "16 queue pairs"))
     text = "".join(seen(page(run_of(metrics(), drill=drill, fabric=FABRIC))).text)
     assert f"On: {fabric_line(FABRIC)}." in text

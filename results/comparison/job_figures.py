@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hpn.failover.analysis.budget import Interval
-from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 
-RATE, BUSBW = "iterations before the first fault", "mean busbw"
+RATE, IN_FAULT, BUSBW = "iterations before the first fault", "iterations during the first fault", "mean busbw"
 RATE_OF_RUN = "iterations"
 """Name of the rate in a run without a fault."""
 PER_S, BITS = "/s", "bit/s"
@@ -27,16 +27,32 @@ def job_figures(run: DrillMetrics) -> Iterator[tuple[str, str, str, float, Inter
 
 
 def _rate(job: JobMetrics) -> Iterator[tuple[str, str, float, Interval]]:
-    """Yield the iterations per second before the first edge; of a run without edges, those of the whole run."""
-    if job.edges:
-        rate, off = job.edges[0].rate_before, min(job.edges[0].during.off, 0.5)
-        name = RATE
-    else:
-        rate = 1e3 / job.period_ms if job.period_ms else 0.0
+    """Yield iterations per second before the first edge and in its window; without edges, those of the whole run."""
+    if not job.edges:
         lasted_ms = job.period_ms * (len(job.iterations) - 1)
-        off, name = min(job.tick_ms / max(lasted_ms, job.tick_ms, 1e-6), 0.5), RATE_OF_RUN
-    if rate > 0 and (job.mean_ms or not job.edges):
+        off = min(job.tick_ms / max(lasted_ms, job.tick_ms, 1e-6), 0.5)
+        yield from _around(RATE_OF_RUN, 1e3 / job.period_ms if job.period_ms else 0.0, off)
+    elif job.mean_ms:
+        yield from _around(RATE, job.edges[0].rate_before, min(job.edges[0].during.off, 0.5))
+        yield from _in_fault(job.edges[0])
+
+
+def _around(name: str, rate: float, off: float) -> Iterator[tuple[str, str, float, Interval]]:
+    if rate > 0:
         yield name, PER_S, rate, Interval(rate / (1 + off), rate / (1 - off))
+
+
+def _in_fault(edge: JobEdge) -> Iterator[tuple[str, str, float, Interval]]:
+    """Yield the rate from the first edge to the next, or to the end of the run: iterations that may have been done."""
+    if edge.during.promised and edge.rate_before:
+        window_s = edge.during.promised / edge.rate_before
+        ends = edge.during.low / window_s, edge.during.high / window_s
+        yield (
+            IN_FAULT,
+            PER_S,
+            edge.rate_during,
+            Interval(min(ends[0], edge.rate_during), max(ends[1], edge.rate_during)),
+        )
 
 
 def _busbw(job: JobMetrics) -> Iterator[tuple[str, str, float, Interval]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.job import Done, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.comparison.differences import differences
 from hpn.results.comparison.figures import Key, values_of
@@ -46,6 +46,16 @@ def test_a_rate_is_as_exact_as_the_ticks_that_it_is_of() -> None:
     assert (values[RATE].low, values[RATE].measured, values[RATE].high) == pytest.approx((1 / 1.001, 1.0, 1 / 0.999))
     assert values[BUSBW].measured == 36_408
     assert values[BUSBW].low == pytest.approx(36_408 * 900 / 900.5)
+
+
+def test_the_rate_in_the_fault_is_absolute_too_and_its_interval_is_what_may_have_been_done() -> None:
+    made = job()
+    done = Done(promised=43.0, low=7.0, high=9.0)
+    edge = replace(made.edges[0], rate_before=21.5, rate_during=4.0, during=done)
+    (found,) = (
+        each for each in job_figures(replace(metrics(), job=replace(made, edges=(edge,)))) if "during" in each[1]
+    )
+    assert found == ("job", "iterations during the first fault", "/s", 4.0, (3.5, 4.5))
 
 
 def test_mean_busbw_is_of_the_time_of_all_collectives_and_not_of_the_slowest() -> None:

@@ -109,10 +109,10 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     if gone:
         yield f"{'all' if gone == hit else gone} of which had died before"
     if hit > gone and died >= hit - gone:
-        yield "all others died" if gone else "all of them died"
+        yield f"{'all others' if gone else 'all of them'} died{_of_retries(metrics)}"
     elif hit > gone or not hit:
         yield _stood_still(metrics, edges, died, lost)
-        yield f"{died} died" if died else "none died"
+        yield f"{died} died{_of_retries(metrics)}" if died else "none died"
     congested = [edge.congestion for edge in edges if edge.congestion is not None]
     if congested:
         took, most = sum(each.packets for each in congested), max(each.flows for each in congested)
@@ -121,6 +121,13 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     if before:
         change = 100 * (during / before - 1)
         yield f"goodput {change:+.1f} %" if abs(change) >= _SAME else "goodput as before"
+
+
+def _of_retries(metrics: DrillMetrics) -> str:
+    """Return how long queue pairs that died had no acknowledgement: their retry timer decides; '' if not known."""
+    found = {flow.patience_ms for flow in metrics.flows if flow.stopped_at_ns is not None} - {None, 0.0}
+    most = max((ms for ms in found if ms is not None), default=0.0)
+    return f" after {about_ms(most)} without an acknowledgement" if most else ""
 
 
 def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, lost: int) -> str:

@@ -152,6 +152,7 @@ class FlowResult:
     longest_outages: tuple[Outage, ...]  # at most 100, in order of time
     edges: tuple[FlowEdgeResult, ...]  # same order as DrillMetrics.edges
     replaces: int | None = None  # of a replacement flow: the flow whose work it took on
+    patience_ms: float | None = None  # without an acknowledgement, until its queue pair errors; None: not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from hpn.results.text.comparison import name_of
 if TYPE_CHECKING:  # imports numpy
     from hpn.results.comparison.science import DifferenceEvidence
 
-ONE_RUN = "One run of a group: the phase of a timer alone moves times by as much as that timer."
+ONE_RUN = "One run only: the phase of a timer moves times."
 _MOST_NAMES, _MOST_OF_SIDE = 6, 2
 _TOLD = frozenset({Finding.MORE, Finding.LESS, Finding.NONE_SEEN})
 

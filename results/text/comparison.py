@@ -207,7 +207,7 @@ def asked_sheet(groups: Sequence[Group]) -> Sheet:
     rows = tuple((*([label] if several else []), text) for label, text in asked if text)
     one, *heads = heads_of(groups)
     against = f"{one} | {'other' if several else ''.join(heads)}"
-    return Sheet("what was asked otherwise", (*(["group"] if several else []), against), rows)
+    return Sheet("settings that differ", (*(["group"] if several else []), against), rows)
 
 
 def value_of(found: Summary | None, key: Key) -> str:

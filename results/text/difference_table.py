@@ -30,14 +30,14 @@ Tested = Mapping[tuple[Key, str], "DifferenceEvidence"]
 
 def differing_sheet(of: Comparison) -> Sheet:
     """Return the figures that differ by ranges or tests."""
-    by = f"ranges{' of one draw each' if of.draw else ''} do not overlap"
-    return difference_sheet(of, of.apart, by + (", or a test tells them apart" if of.evidence else ""))
+    which = "figures of one draw each" if of.draw else "figures that differ"
+    return difference_sheet(of, of.apart, which)
 
 
 def other_sheet(of: Comparison) -> Sheet:
     """Return all other figures."""
     apart = {each.key for each in of.apart}
-    return difference_sheet(of, [each for each in of.found if each.key not in apart], "no difference seen")
+    return difference_sheet(of, [each for each in of.found if each.key not in apart], "other figures")
 
 
 def difference_sheet(of: Comparison, found: Sequence[Difference], which: str) -> Sheet:
@@ -56,9 +56,9 @@ def difference_sheet(of: Comparison, found: Sequence[Difference], which: str) ->
             row += two if len(others) == 1 else ["\n".join(two)]
     last = ["difference"] if len(others) == 1 else []
     columns = ("figure", *(f">{head}" for head in heads_of(of.groups)), *last)
-    told = "; differences with 95 % interval, Cliff's delta and p (Holm)" if of.evidence else ""
+    told = "; of the difference its 95 % interval, Cliff's delta, p (Holm)" if of.evidence else ""
     against = f"{others[0].label} against {first.label}" if len(others) == 1 else f"against {first.label}"
-    return Sheet(f"{against}: {which}; medians, then ranges{told}", columns, tuple(_rows(cells)))
+    return Sheet(f"{against}: {which}, median and range{told}", columns, tuple(_rows(cells)))
 
 
 def _rows(cells: Mapping[Key, Sequence[str]]) -> Iterator[tuple[str, ...]]:

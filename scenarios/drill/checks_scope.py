@@ -1,10 +1,11 @@
-"""Check that the parts of a fabric that an expectation names exist and carry traffic. Pure."""
+"""Check that what an expectation names can be on a fabric: its parts, with traffic, and path control's events. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.metric import Shape
 from hpn.scenarios.expect.scope import Scope
@@ -12,6 +13,8 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.document import shorten
 from hpn.traffic.flows.flow import FlowSpec
+
+_OF_MOVES = frozenset({ProtocolEvent.MOVED, ProtocolEvent.STEERED, ProtocolEvent.RELEASED})
 
 
 def may_have(scope: Scope, flow: FlowSpec) -> bool:
@@ -27,6 +30,9 @@ def scope_problem(
     ``flows`` may be empty because they could not be computed.
     """
     scope, many = expectation.scope, expectation.metric.shape is Shape.PARTS
+    moves = [each for each in expectation.events if each in _OF_MOVES]
+    if moves and all(len(nic.links) < 2 for nic in fabric.nics):
+        return "events", f"has {moves[0]}, but every NIC has one port and path control moves nothing; remove it"
     for key, problem in _unknown(fabric, scope):
         return f"{key}s" if many else key, problem
     if scope.planes and not has_faults:

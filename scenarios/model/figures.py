@@ -33,6 +33,7 @@ from hpn.failover.analysis.model import (
 from hpn.scenarios.model.paths_over_time import Outage, PathsOverTime
 from hpn.scenarios.model.rates import Course, Floats
 from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.streams.qp import RetryPolicy
 
 _NOT_MODELLED = Phase(None, reason="not modelled")
 _PHASES = Phases(*(_NOT_MODELLED,) * 6)
@@ -130,6 +131,7 @@ def _flow(streams: Streams, at: int) -> FlowResult:
         outage_count=len(streams.ways.outages_of.get(at, ())),
         longest_outages=(),
         edges=tuple(_flow_edges(streams, at)),
+        patience_ms=RetryPolicy(flow.ib_timeout, flow.retry_count).patience_ns / 1e6,
     )
 
 

@@ -586,7 +586,7 @@ def test_the_command_tells_two_fabrics_of_one_name_apart(tmp_path: Path) -> None
     refused = CliRunner().invoke(compare_, folders)
     assert "path_control.enabled: false | true" in str(refused.exception)
     shown = CliRunner().invoke(compare_, [*folders, "--across", "fabric"])
-    why = shown.output[shown.output.index("what was asked otherwise") :].splitlines()
+    why = shown.output[shown.output.index("settings that differ") :].splitlines()
     assert why[2].startswith("path_control.enabled: false | true"), shown.output
 
 
@@ -603,7 +603,7 @@ def test_drills_of_two_designs_are_compared_drill_by_drill_on_one_page(tmp_path:
     assert shown.exit_code == 0, shown.exception
     rows = [line.split()[0] for line in shown.output.split("\n\n")[0].splitlines() if line[:1].isalpha()]
     assert rows[2:] == ["link-down", "tor-crash"], "the answers come first"
-    assert shown.output.count("Do they differ?") == shown.output.count("what was asked otherwise") == 1
+    assert shown.output.count("Do they differ?") == shown.output.count("settings that differ") == 1
     assert "alone: only one ran it: nothing to compare" in shown.output
     text = page.read_text()
     assert text.count('href="#drill-2"') == 3, "in the answers, and in each group's cost"
@@ -632,7 +632,7 @@ def test_one_draw_of_random_loss_of_each_design_decides_nothing(tmp_path: Path) 
     one, other = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "other")
     other.write_metrics(other_run(one.metrics(), 9e5))
     shown = CliRunner().invoke(compare_, asked, env={"COLUMNS": "200"})
-    assert "ranges of one draw each do not overlap" in shown.output
+    assert "figures of one draw each, median and range" in shown.output
     assert not re.search(r"worse|better|known causes", shown.output), "the table takes no side either"
 
 

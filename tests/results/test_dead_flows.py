@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.scattered import recovery
 from hpn.results.page.edges import stories
 from hpn.results.page.names import Names
@@ -44,3 +47,13 @@ def test_the_page_tells_that_all_flows_of_an_edge_were_dead() -> None:
         "All 2 flows that are hit had died before.",
         "all 2 flows that are hit had died before",
     )
+
+
+def test_the_cost_says_how_long_queue_pairs_that_died_had_waited() -> None:
+    """The retry timer (ib_timeout, retry_count) decides whether an outage kills: 'all of them died' hides that."""
+    told = cost(two([0, 1], stop=FAULT + S), {})
+    assert "all of them died after 537 ms without an acknowledgement" in told
+    assert "1 died after 537 ms without an acknowledgement" in cost(two([0], stop=FAULT + S), {})
+    unknown = two([0], stop=FAULT + S)
+    unknown = replace(unknown, flows=tuple(replace(flow, patience_ms=None) for flow in unknown.flows))
+    assert "1 died, " in cost(unknown, {})

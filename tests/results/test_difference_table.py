@@ -90,8 +90,8 @@ def test_of_several_drills_answers_and_groups_stand_once_at_the_top(tmp_path: Pa
     assert [line.split()[0] for line in first.splitlines()[2:] if line[0] != " "] == ["link-down", "tor-crash"]
     assert first.count("b is worse than a in") == 2
     assert second.startswith("groups of 2 drills, ")
-    assert third.splitlines() == ["what was asked otherwise", "a | b", "job.x: 1 | 2"]
-    assert shown.output.count("groups of ") == shown.output.count("what was asked otherwise") == 1
+    assert third.splitlines() == ["settings that differ", "a | b", "job.x: 1 | 2"]
+    assert shown.output.count("groups of ") == shown.output.count("settings that differ") == 1
 
 
 @pytest.mark.parametrize("hidden", ["Run by run", "All other figures"])

@@ -99,6 +99,12 @@ def test_limits_of_parts_that_are_not_there_are_left_out_and_named() -> None:
     assert "architecture" not in "".join(_notes(there))  # the drill's own topology leaves it at its default
 
 
+def test_an_order_of_moves_is_left_out_where_no_nic_has_a_port_to_move_to() -> None:
+    there = catalogue.load("tor-crash", _spec(architecture="single-tor"))
+    assert "order" not in [each.metric.key for each in there.expectations]
+    assert any(note.startswith("left out: expect[") and "path control moves nothing" in note for note in _notes(there))
+
+
 def test_what_the_drills_own_fabric_sets_and_this_one_does_not_is_told() -> None:
     there = catalogue.load("tor-crash-no-path-control", _spec())
     assert there.topology.path_control.enabled

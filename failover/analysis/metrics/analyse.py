@@ -32,6 +32,7 @@ from hpn.failover.analysis.protocol_events import marks_between
 from hpn.testbed.events import Event, EventKind
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.streams.columns import Table
+from hpn.traffic.streams.qp import RetryPolicy
 
 RECOMMENDED_FLOWS = 16
 LISTED_OUTAGES = 100
@@ -182,6 +183,7 @@ def _flow_result(
         longest_outages=table.longest(LISTED_OUTAGES),
         edges=with_congestion(trace, windows, judged, crossings, settings, judge),
         replaces=trace.spec.replaces,
+        patience_ms=RetryPolicy(trace.spec.ib_timeout, trace.spec.retry_count).patience_ns / 1e6,
     )
 
 

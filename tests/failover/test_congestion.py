@@ -88,10 +88,10 @@ def two(
 def test_how_long_queue_pairs_stood_still_is_told_of_those_that_live() -> None:
     """What died stands still for good, though no packet of it is missing where its acknowledgements were lost."""
     assert ": 2 of 2 queue pairs hit, no outage longer than 1.01 ms, none died, " in cost(two([]), {})
-    assert ": 2 of 2 queue pairs hit, no other outage longer than 1.01 ms, 1 died, " in cost(two([0]), {})
+    assert ": 2 of 2 queue pairs hit, no other outage longer than 1.01 ms, 1 died after 537 ms " in cost(two([0]), {})
     lost = two([0], stop=FAULT + 500 * MS, last=[Dead(FAULT, FAULT + 500 * MS)])
-    assert ": 2 of 2 queue pairs hit, no other outage longer than 1.01 ms, 1 died, " in cost(lost, {})
-    assert ": 2 of 2 queue pairs hit, all of them died, " in cost(two([0, 1]), {})
+    assert ": 2 of 2 queue pairs hit, no other outage longer than 1.01 ms, 1 died after 537 ms " in cost(lost, {})
+    assert ": 2 of 2 queue pairs hit, all of them died after 537 ms " in cost(two([0, 1]), {})
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ from hpn.commands.page import (
 from hpn.commands.settings import as_run
 from hpn.commands.waiting import still_runs
 from hpn.commands.writing import drill_new, drill_schema_
-from hpn.results.comparison.differences import differences
 from hpn.results.comparison.drills import DrillGroups, compare
 from hpn.results.comparison.groups import Across, grouped
 from hpn.results.comparison.run_arguments import opened
@@ -229,9 +228,10 @@ def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_j
     for each in of_engines:
         if not each.runs:
             click.echo(f"left out of the comparison: {each.label}: its run cannot be trusted", err=True)
-    apart = differences(trusted := [each for each in of_engines if each.runs])
-    if len(trusted) > 1:
-        page.show(*comparison_parts([compare(DrillGroups("", tuple(trusted)), None)]))
+    trusted = [each for each in of_engines if each.runs]
+    compared = [compare(DrillGroups("", tuple(trusted)), None)] if len(trusted) > 1 else []
+    page.show(*comparison_parts(compared))
+    apart = [difference for each in compared for difference in each.found]
     page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": apart})
     tell_next("drill compare", quiet=as_json, folder=place if len(runs) > 1 else None)
     return worst_exit_code(run.verdict() for run in runs)

@@ -125,8 +125,7 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
 
 def _of_retries(metrics: DrillMetrics) -> str:
     """Return how long queue pairs that died had no acknowledgement: their retry timer decides; '' if not known."""
-    found = {flow.patience_ms for flow in metrics.flows if flow.stopped_at_ns is not None} - {None, 0.0}
-    most = max((ms for ms in found if ms is not None), default=0.0)
+    most = max((flow.patience_ms or 0.0 for flow in metrics.flows if flow.stopped_at_ns is not None), default=0.0)
     return f" after {about_ms(most)} without an acknowledgement" if most else ""
 
 

@@ -6,7 +6,7 @@ before it attaches, so that ports aggregate together. A LAG of one port pays for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hpn.failover.analysis.edge import Edge, HitLink
 from hpn.failover.analysis.phrases import about_ms
@@ -65,8 +65,4 @@ def _waits(events: Iterable[Event], begin_ns: int, end_ns: int) -> Iterator[tupl
             since.setdefault(port, event.at_ns)
         elif (event.what == Mux.ATTACHED or event.what in _OUT) and port in since:
             yield port, min(event.at_ns, end_ns) - since.pop(port)
-    yield from _unended(since, end_ns)
-
-
-def _unended(since: Mapping[tuple[str, str], int], end_ns: int) -> Iterator[tuple[tuple[str, str], int]]:
     yield from ((port, max(end_ns - at_ns, 0)) for port, at_ns in since.items())

@@ -58,7 +58,7 @@ def _outs(fabric: Fabric, planned: PlannedFault) -> Iterator[LinkOutage]:
 def excuse(fabric: Fabric, faults: Sequence[PlannedFault], flow: FlowSpec) -> str:
     """Return why the queue pair of ``flow`` may fail under these faults, or '' if it must survive."""
     found = outs(fabric, faults)
-    patience_ns = RetryPolicy(flow.ib_timeout, flow.retry_count).patience_ns
+    patience_ns = RetryPolicy.of(flow).patience_ns
     silent = [out for out in found if not out.seen and _touches(fabric, out.fault, flow)]
     silent_ns = sum(out.end_ns - out.start_ns for out in silent if out.end_ns is not None)
     if any(out.end_ns is None for out in silent) or silent_ns >= _NEAR * patience_ns:

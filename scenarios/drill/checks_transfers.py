@@ -56,7 +56,7 @@ def _plan_problems(timed: Sequence[FlowSpec], timeline: Timeline | None) -> Foun
         text = f"{text} {plain(tight.sending_ns / _MS, 4)} ms and a pause of 25 ms has to follow"
         needed = _up(tight.sending_ns + LEAST_PAUSE_NS)
         yield ("workload", "every"), f"{text}; write every: {needed} or more, a smaller size, or more load"
-    patience = RetryPolicy(idle.ib_timeout, idle.retry_count)
+    patience = RetryPolicy.of(idle)
     if not _lives(patience, idle.pause_ns):
         text = f"a queue pair pauses for {plain(idle.pause_ns / _MS, 4)} ms between transfers, but dies after"
         text = f"{text} {plain(patience.patience_ns / _MS, 4)} ms without an acknowledgement:"

@@ -131,7 +131,7 @@ def _flow(streams: Streams, at: int) -> FlowResult:
         outage_count=len(streams.ways.outages_of.get(at, ())),
         longest_outages=(),
         edges=tuple(_flow_edges(streams, at)),
-        patience_ms=RetryPolicy(flow.ib_timeout, flow.retry_count).patience_ns / 1e6,
+        patience_ms=RetryPolicy.of(flow).patience_ns / 1e6,
     )
 
 

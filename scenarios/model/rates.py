@@ -91,13 +91,13 @@ def capacity_of(links: Links, slow: Mapping[str, float]) -> Floats:
 
 def answers_pps(flows: Sequence[FlowSpec], tick_ns: int) -> float:
     """Return the maximum rate of acknowledgements per second: workers acknowledge each flow once per look."""
-    delay_ns = ack_delay_ns(RetryPolicy(flow.ib_timeout, flow.retry_count) for flow in flows)
+    delay_ns = ack_delay_ns(map(RetryPolicy.of, flows))
     return 1e9 / (max(delay_ns, tick_ns) // tick_ns * tick_ns)
 
 
 def _died_ns(flow: FlowSpec, outages: Sequence[Outage], end_ns: int) -> int | None:
     """Return when a queue pair gives up: its retries last for a fixed time after the last acknowledgement."""
-    patience_ns = RetryPolicy(flow.ib_timeout, flow.retry_count).patience_ns
+    patience_ns = RetryPolicy.of(flow).patience_ns
     if not flow.ib_timeout:
         return None
     for outage in outages:

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from hpn.failover.analysis.phases import RECHOSEN
 from hpn.scenarios.run.batching import Gathering
 from hpn.scenarios.run.lab_router import LabRouter
 from hpn.testbed.errors import MachineError
@@ -76,7 +77,7 @@ class Rechooser:
             return
         if moved:
             detail: dict[str, str | int | float] = {"tors": ",".join(sorted(tors)), "queue_pairs": moved}
-            self._lab.emit(Event(now_ns(), EventKind.PATH, "", "link-disjoint", "rechosen", detail))
+            self._lab.emit(Event(now_ns(), EventKind.PATH, "", "link-disjoint", RECHOSEN, detail))
 
     async def _choose(self, tors: set[str]) -> int:
         """Give every queue pair of a NIC below these ToRs its best path; return how many moved."""
@@ -92,7 +93,7 @@ class Rechooser:
             before = self._last[chosen.id]
             if chosen.sport != before and self._sports[chosen.id] == before:
                 self._last[chosen.id] = chosen.sport
-                self._move(chosen.id, chosen.sport, "rechosen")
+                self._move(chosen.id, chosen.sport, RECHOSEN)
                 moved += 1
             await asyncio.sleep(0)  # let the control plane run
         return moved

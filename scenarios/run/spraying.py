@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hpn.failover.analysis.phases import RECHOSEN
 from hpn.scenarios.run.batching import Gathering
 from hpn.scenarios.run.path_updates import LivingRouter
 from hpn.testbed.errors import MachineError
@@ -110,7 +111,7 @@ class Sprayer:
         changed = await self._choose(nics)
         if changed:
             detail: dict[str, str | int | float] = {"nics": ",".join(sorted(nics)), "queue_pairs": changed}
-            self._lab.emit(Event(now_ns(), EventKind.PATH, "", "sprayed", "rechosen", detail))
+            self._lab.emit(Event(now_ns(), EventKind.PATH, "", "sprayed", RECHOSEN, detail))
 
     async def _choose(self, nics: set[str]) -> int:
         """Choose source ports for the queue pairs of these NICs; return how many changed."""

@@ -42,7 +42,7 @@ class TrafficEngine(WorkerPool):
         super().__init__(flows, place(flows, workers), namespaces, out, sink, progress)
         self._realtime = realtime
         self._tick_ns = tick_ns
-        self._ack = AckPolicy(delay_ns=ack_delay_ns(RetryPolicy(f.ib_timeout, f.retry_count) for f in flows))
+        self._ack = AckPolicy(delay_ns=ack_delay_ns(map(RetryPolicy.of, flows)))
 
     async def replace(self, closes: Sequence[int], starts: Sequence[int], timeout_s: float = 5.0) -> None:
         """Close the queue pairs of some flows and start their replacement flows; return when every worker has done so.

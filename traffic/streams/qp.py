@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hpn.traffic.flows.flow import FlowSpec
 
 PSN_MASK = 0xFFFFFF
 _HALF = 1 << 23
@@ -35,6 +39,11 @@ class RetryPolicy:
 
     ib_timeout: int
     retry_count: int
+
+    @classmethod
+    def of(cls, flow: FlowSpec) -> RetryPolicy:
+        """Return the policy of a flow's queue pair."""
+        return cls(flow.ib_timeout, flow.retry_count)
 
     @property
     def timeout_ns(self) -> int:

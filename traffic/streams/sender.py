@@ -39,7 +39,7 @@ class Sender:
         self, flows: Sequence[FlowSpec], namespaces: Mapping[str, NetNs], records: RecordFile, tick_ns: int
     ) -> None:
         self.flows = tuple(flows)
-        self.requesters = [Requester(RetryPolicy(f.ib_timeout, f.retry_count)) for f in flows]
+        self.requesters = [Requester(RetryPolicy.of(f)) for f in flows]
         self.errors: list[Counter[str]] = [Counter() for _ in flows]
         self.schedule = Schedule([f.rate_pps for f in flows], tick_ns, [f.transfers for f in flows])
         self._namespaces = namespaces

@@ -183,7 +183,7 @@ def _flow_result(
         longest_outages=table.longest(LISTED_OUTAGES),
         edges=with_congestion(trace, windows, judged, crossings, settings, judge),
         replaces=trace.spec.replaces,
-        patience_ms=RetryPolicy(trace.spec.ib_timeout, trace.spec.retry_count).patience_ns / 1e6,
+        patience_ms=RetryPolicy.of(trace.spec).patience_ns / 1e6,
     )
 
 

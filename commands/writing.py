@@ -15,6 +15,7 @@ from hpn.scenarios.drill.json_schema import drill_schema
 from hpn.scenarios.drill.writing import TEMPLATES, DrillRequest, completed
 from hpn.testbed.fabric.load import is_path
 from hpn.testbed.fabric.presets import PRESETS
+from hpn.traffic.flows.paths import CHOICES
 
 
 @click.command("new")
@@ -27,6 +28,11 @@ from hpn.testbed.fabric.presets import PRESETS
     help="Where: a preset, a topology file or '{preset: tiny, rails: 4}'.",
 )
 @click.option("--target", shell_complete=targets, help="Which part of it: a link, NIC, node or plane.")
+@click.option(
+    "--source-ports",
+    type=click.Choice(list(CHOICES)),
+    help="How queue pairs choose their paths; docs/drills.md.",
+)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: NAME.yaml")
 @schema_option
 @click.option("--force", is_flag=True, help="Overwrite files.")
@@ -36,6 +42,7 @@ def drill_new(
     fault: str | None,
     topology: str | None,
     target: str | None,
+    source_ports: str | None,
     out: Path | None,
     schema_file: Path | None,
     force: bool,
@@ -51,7 +58,7 @@ def drill_new(
     wish = DrillRequest(template or "streams", fault or "link-down", topology or "", target or "", name or "")
     if not told:
         wish = _asked(name)
-    wish = completed(wish)
+    wish = completed(replace(wish, source_ports=source_ports or ""))
     out = out or Path(f"{wish.name}.yaml")
     text = fitted(replace(wish, folder=str(out.parent)))
     Begun(out, text, schema_file).write(drill_schema, force)

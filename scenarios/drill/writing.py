@@ -143,6 +143,7 @@ class DrillRequest:
     stranded: int = 0  # number of ``queue_pairs`` that the fault leaves without a path
     queue_pairs: int = 0
     folder: str = ""
+    source_ports: str = ""  # how paths are chosen; '' leaves the key out
 
 
 def completed(wish: DrillRequest) -> DrillRequest:
@@ -217,7 +218,8 @@ def _head(wish: DrillRequest) -> str:
             f"drill: {wish.name}",
             f"summary: {json.dumps(summary[:160])}",
             f"topology: {wish.topology}",
-            template.runs.replace("GPUS", str(_gpus(_fabric(wish.topology))))
+            _with_source_ports(template.runs, wish.source_ports)
+            .replace("GPUS", str(_gpus(_fabric(wish.topology))))
             .replace("LOAD", f"{wish.load}{_PATIENT if _tells_nobody(wish) else ''}")
             .replace("WHY", wish.why),
             "profile: quick  # full: a flow has recovered after 5 s without loss, as RFC 6412 asks",
@@ -229,6 +231,17 @@ def _head(wish: DrillRequest) -> str:
             "",
         )
     )
+
+
+def _with_source_ports(runs: str, policy: str) -> str:
+    """Return the traffic's section with ``source_ports`` as its first key. InputError for a client."""
+    if not policy:
+        return runs
+    if "  client:" in runs:
+        raise InputError("--source-ports: a client chooses its own; take another template, or leave it out")
+    if runs.startswith("workload: {"):
+        return runs.replace("{", f"{{source_ports: {policy}, ", 1)
+    return runs.replace("\n", f"\n  source_ports: {policy}\n", 1)
 
 
 def _faults(wish: DrillRequest, template: Template) -> Iterator[str]:

@@ -207,3 +207,18 @@ def test_the_schema_is_printed_or_written(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == json.loads(printed.output)
     failed = CliRunner().invoke(drill_schema_, ["--out", str(tmp_path / "no" / "x")])
     assert "choose another --out" in str(failed.exception)
+
+
+@pytest.mark.parametrize("template", ["streams", "job", "training", "baseline"])
+@pytest.mark.parametrize("policy", ["hash", "link-disjoint"])
+def test_a_policy_of_source_ports_is_written(new: Callable[..., Result], template: str, policy: str) -> None:
+    done = new("mine", "--template", template, "--topology", "small", "--source-ports", policy)
+    assert done.exit_code == 0, done.output
+    made = load_drill("./mine.yaml")
+    assert (made.job or made.workload).source_ports == policy
+
+
+def test_a_client_has_no_policy_of_source_ports(new: Callable[..., Result]) -> None:
+    done = new("mine", "--template", "client", "--source-ports", "hash")
+    assert isinstance(done.exception, InputError)
+    assert "a client chooses its own" in str(done.exception)

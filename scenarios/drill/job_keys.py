@@ -1,4 +1,7 @@
-"""Keys below a drill's ``job:``, with their types, limits and defaults."""
+"""Keys below a drill's ``job:``, with their types, limits and defaults.
+
+A field is named as in the class that it fills (``JobSpec``, ``Training``, ...); its alias is the key in a drill file.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class JobSection(Strict):
     segments: int | None = Field(default=None, ge=1)
     order: Annotated[str, OneOf(ORDERS)] = _JOB.order
     queue_pairs: int = Field(default=_JOB.queue_pairs, ge=1, le=MAX_QUEUE_PAIRS)
-    queue_pair_choice: Annotated[str, OneOf(MESSAGE_CHOICES)] = _JOB.choice
+    choice: Annotated[str, OneOf(MESSAGE_CHOICES)] = Field(default=_JOB.choice, alias="queue_pair_choice")
     split: bool = _JOB.split
     source_ports: Annotated[str, OneOf(CHOICES)] = _JOB.source_ports
     path_mtu: Literal[PATH_MTUS] = _JOB.path_mtu  # type: ignore[valid-type]  # made of a tuple
@@ -61,11 +64,11 @@ class JobSection(Strict):
     retry_timer: Annotated[str, OneOf(RETRY_TIMERS)] = _JOB.retry_timer
     ib_timeout: int = Field(default=_JOB.ib_timeout, ge=1, le=31)
     retry_count: int = Field(default=_JOB.retry_count, ge=0, le=7)
-    window: int = Field(default=_JOB.window_packets, ge=1, le=65_536)
+    window_packets: int = Field(default=_JOB.window_packets, alias="window", ge=1, le=65_536)
     congestion: object = _JOB.congestion_name
     stretch: float | None = Field(default=None, gt=0, le=1e6)
-    nvlink_rate: Rate = int(_JOB.nvlink_bps)
-    tick: Annotated[int, duration("100 us", "20 ms")] = _JOB.tick_ns
+    nvlink_bps: Rate = Field(default=int(_JOB.nvlink_bps), alias="nvlink_rate")
+    tick_ns: Annotated[int, duration("100 us", "20 ms")] = Field(default=_JOB.tick_ns, alias="tick")
 
 
 class CollectiveSection(Strict):
@@ -77,9 +80,9 @@ class CollectiveSection(Strict):
     size_bytes: Size = Field(alias="size", examples=["4 MB"])
     algorithm: str | None = None
     slices: int = Field(default=_COLLECTIVE.slices, ge=1, le=256)
-    among: Annotated[str, OneOf(GROUPINGS)] = _COLLECTIVE.grouping
+    grouping: Annotated[str, OneOf(GROUPINGS)] = Field(default=_COLLECTIVE.grouping, alias="among")
     ways: int = Field(default=_COLLECTIVE.ways, ge=1, le=1024)
-    pause: Annotated[int, duration("0 ms", "10 min")] = _COLLECTIVE.pause_ns
+    pause_ns: Annotated[int, duration("0 ms", "10 min")] = Field(default=_COLLECTIVE.pause_ns, alias="pause")
 
 
 class MessagesSection(Strict):
@@ -90,15 +93,17 @@ class MessagesSection(Strict):
     pattern: Annotated[str, OneOf(MESSAGE_PATTERNS)] = Field(examples=["permutation"])
     size_bytes: Size = Field(alias="size", examples=["1 MB"])
     count: int = Field(default=_MESSAGES.count, ge=1, le=1024)
-    every: Annotated[int, duration("0 ms", "10 min")] = _MESSAGES.every_ns
+    every_ns: Annotated[int, duration("0 ms", "10 min")] = Field(default=_MESSAGES.every_ns, alias="every")
     fan_in: int | None = Field(default=None, ge=1)
 
 
 class StragglerSection(Strict):
     """A rank of a training that is late."""
 
+    model_config = Plainly
+
     rank: int = Field(ge=0)
-    extra: Duration = Field(examples=["20 ms"])
+    extra_ns: Duration = Field(alias="extra", examples=["20 ms"])
 
 
 class TrainingSection(Strict):
@@ -106,16 +111,16 @@ class TrainingSection(Strict):
 
     model_config = Plainly
 
-    compute: Annotated[int, duration("1 us", "10 min")] = Field(examples=["100 ms"])
+    compute_ns: Annotated[int, duration("1 us", "10 min")] = Field(alias="compute", examples=["100 ms"])
     data: int = Field(default=_TRAINING.data, ge=1)
     tensor: int = Field(default=_TRAINING.tensor, ge=1)
     pipeline: int = Field(default=_TRAINING.pipeline, ge=1)
     expert: int = Field(default=_TRAINING.expert, ge=1)
     micro_batches: int = Field(default=_TRAINING.micro_batches, ge=1, le=256)
-    data_size: Sizes = _TRAINING.data_bytes
-    tensor_size: Sizes = _TRAINING.tensor_bytes
-    pipeline_size: Sizes = _TRAINING.pipeline_bytes
-    expert_size: Sizes = _TRAINING.expert_bytes
+    data_bytes: Sizes = Field(default=_TRAINING.data_bytes, alias="data_size")
+    tensor_bytes: Sizes = Field(default=_TRAINING.tensor_bytes, alias="tensor_size")
+    pipeline_bytes: Sizes = Field(default=_TRAINING.pipeline_bytes, alias="pipeline_size")
+    expert_bytes: Sizes = Field(default=_TRAINING.expert_bytes, alias="expert_size")
     overlap: bool = _TRAINING.overlap
     buckets: int = Field(default=_TRAINING.buckets, ge=1, le=256)
     algorithm: str = _TRAINING.algorithm
@@ -128,7 +133,7 @@ class RestartSection(Strict):
 
     model_config = Plainly
 
-    after: Annotated[int, duration("100 ms", "30 min")] = Field(examples=["2 s"])
+    after_ns: Annotated[int, duration("100 ms", "30 min")] = Field(alias="after", examples=["2 s"])
     checkpoint_every: int = Field(default=1, ge=1, le=1_000_000)
     spares: int = Field(default=0, ge=0, le=1000)
 
@@ -139,5 +144,5 @@ class CheckpointsSection(Strict):
     model_config = Plainly
 
     size_bytes: Size = Field(alias="size", examples=["1 MB"])
-    every: Annotated[int, duration("10 ms", "10 min")] = Field(examples=["1 s"])
+    every_ns: Annotated[int, duration("10 ms", "10 min")] = Field(alias="every", examples=["1 s"])
     storage: list[str] = Field(min_length=1, examples=["[p0.s1.h1]"])

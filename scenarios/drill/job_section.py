@@ -60,7 +60,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
     spray = None
     if section is not None:
         rehashes = section.rehash is not None
-        spray = spray_of(mistakes, given.get("spray"), section.recovery, section.window, rehashes=rehashes)
+        spray = spray_of(mistakes, given.get("spray"), section.recovery, section.window_packets, rehashes=rehashes)
     if section is not None and section.port_recovery and not section.port_failover:
         text = "job.port_recovery brings back what port failover has left; write port_failover: yes too"
         mistakes.add(("job", "port_recovery"), text)
@@ -71,32 +71,13 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
         work=work,
         checkpoints=saving,
         real_sizes=section.sizes == "real",
-        hosts=section.hosts,
-        gpus=section.gpus,
-        segments=section.segments,
-        order=section.order,
-        queue_pairs=section.queue_pairs,
-        choice=section.queue_pair_choice,
-        split=section.split,
-        source_ports=section.source_ports,
-        path_mtu=section.path_mtu,
-        recovery=section.recovery,
-        retry_timer=section.retry_timer,
-        ib_timeout=section.ib_timeout,
-        retry_count=section.retry_count,
-        window_packets=section.window,
         congestion=chosen.values,
         congestion_name=chosen.name,
-        stretch=section.stretch,
-        nvlink_bps=section.nvlink_rate,
-        tick_ns=section.tick,
-        port_failover=section.port_failover,
-        port_recovery=section.port_recovery,
         restart=restart,
         rehash=rehash,
         spray=spray.ports if spray is not None else _JOB.spray,
         reorder_packets=spray.reorder_packets if spray is not None else _JOB.reorder_packets,
-        samples=section.samples,
+        **section.model_dump(exclude=_READ_APART),
     )
 
 
@@ -126,45 +107,22 @@ def _collective(mistakes: Mistakes, where: Where, data: Plain) -> Work | None:
     section = mistakes.check(CollectiveSection, data, where)
     if section is None or not _is_algorithm(mistakes, where, section.kind, section.algorithm):
         return None
-    return CollectiveWork(
-        kind=section.kind,
-        size_bytes=section.size_bytes,
-        algorithm=section.algorithm,
-        slices=section.slices,
-        grouping=section.among,
-        ways=section.ways,
-        pause_ns=section.pause,
-    )
+    return CollectiveWork(**section.model_dump())
 
 
 def _messages(mistakes: Mistakes, where: Where, data: Plain) -> Work | None:
     section = mistakes.check(MessagesSection, data, where)
     if section is None:
         return None
-    return MessageWork(section.pattern, section.size_bytes, section.count, section.every, section.fan_in)
+    return MessageWork(**section.model_dump())
 
 
 def _training(mistakes: Mistakes, where: Where, data: Plain) -> Work | None:
     section = mistakes.check(TrainingSection, data, where)
     if section is None or not _is_algorithm(mistakes, where, "all-reduce", section.algorithm):
         return None
-    return Training(
-        compute_ns=section.compute,
-        data=section.data,
-        tensor=section.tensor,
-        pipeline=section.pipeline,
-        expert=section.expert,
-        micro_batches=section.micro_batches,
-        data_bytes=section.data_size,
-        tensor_bytes=section.tensor_size,
-        pipeline_bytes=section.pipeline_size,
-        expert_bytes=section.expert_size,
-        overlap=section.overlap,
-        buckets=section.buckets,
-        algorithm=section.algorithm,
-        slices=section.slices,
-        stragglers=tuple(Straggler(each.rank, each.extra) for each in section.stragglers),
-    )
+    stragglers = tuple(Straggler(each.rank, each.extra_ns) for each in section.stragglers)
+    return Training(**section.model_dump(exclude={"stragglers"}), stragglers=stragglers)
 
 
 _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
@@ -174,6 +132,8 @@ _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
 }
 WORKS = (*_WORKS, TraceWork.KEY)
 """Keys for the work of the ranks; a job has exactly one of them."""
+_READ_APART = {*WORKS, "checkpoints", "restart", "rehash", "spray", "sizes", "congestion"}
+"""Keys that need more than their own model."""
 
 
 def _is_algorithm(mistakes: Mistakes, where: Where, kind: str, algorithm: str | None) -> bool:
@@ -188,12 +148,14 @@ def _is_algorithm(mistakes: Mistakes, where: Where, kind: str, algorithm: str | 
 
 def _restart(mistakes: Mistakes, data: Plain) -> RestartPolicy | None:
     found = None if data is None else mistakes.check(RestartSection, data, ("job", "restart"))
-    if found is not None and found.spares and found.after < FINDING_NS:
-        text = f"job.restart.after is {format_duration(found.after)}, and to find out which hosts are lost takes longer"
+    if found is not None and found.spares and found.after_ns < FINDING_NS:
+        text = (
+            f"job.restart.after is {format_duration(found.after_ns)}, and to find out which hosts are lost takes longer"
+        )
         mistakes.add(("job", "restart", "after"), f"{text}; write {format_duration(FINDING_NS)} or more")
-    return None if found is None else RestartPolicy(found.after, found.checkpoint_every, found.spares)
+    return None if found is None else RestartPolicy(**found.model_dump())
 
 
 def _saving(mistakes: Mistakes, data: Plain) -> Checkpointing | None:
     found = None if data is None else mistakes.check(CheckpointsSection, data, ("job", "checkpoints"))
-    return None if found is None else Checkpointing(found.size_bytes, found.every, tuple(found.storage))
+    return None if found is None else Checkpointing(found.size_bytes, found.every_ns, tuple(found.storage))

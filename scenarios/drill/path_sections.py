@@ -31,7 +31,7 @@ class RehashSection(Strict):
     rounds: int = Field(default=_POLICY.rounds, ge=1, le=1000)
     idle_rounds: int = Field(default=_POLICY.idle_rounds, ge=0, le=1000)
     share: Annotated[float, percent("1 %", "100 %")] = _POLICY.share
-    suspend: Annotated[int, duration("0 ms", "10 min")] = _POLICY.suspend_ns
+    suspend_ns: Annotated[int, duration("0 ms", "10 min")] = Field(default=_POLICY.suspend_ns, alias="suspend")
 
 
 class SpraySection(Strict):
@@ -66,7 +66,7 @@ def rehash_of(mistakes: Mistakes, data: Plain, spec: FabricSpec | None, source_p
         others = ", ".join(choice.name for choice in CHOICES.values() if not choice.follows_ecmp)
         text = f"source_ports: {source_ports} chooses paths again itself; take one of {others}"
         mistakes.add(where, f"job.rehash: {text}")
-    return RehashPolicy(found.rounds, found.idle_rounds, found.share, found.suspend)
+    return RehashPolicy(**found.model_dump())
 
 
 def spray_of(mistakes: Mistakes, data: Plain, recovery: str, window: int, *, rehashes: bool) -> Spraying | None:

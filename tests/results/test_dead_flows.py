@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+
+import pytest
 
 from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.scattered import recovery
+from hpn.failover.analysis.unended import is_median_open
 from hpn.results.page.edges import stories
 from hpn.results.page.names import Names
 from hpn.results.text.outages import outage_notes, outages_table
@@ -57,3 +61,17 @@ def test_the_cost_says_how_long_queue_pairs_that_died_had_waited() -> None:
     unknown = two([0], stop=FAULT + S)
     unknown = replace(unknown, flows=tuple(replace(flow, patience_ms=None) for flow in unknown.flows))
     assert "1 died, " in cost(unknown, {})
+
+
+@pytest.mark.parametrize(("lossy", "never", "is_open"), [(3, 2, True), (2, 1, True), (3, 1, False), (0, 0, False)])
+def test_page_and_terminal_have_one_rule_for_a_median_without_end(lossy: int, never: int, is_open: bool) -> None:
+    """Of 10 flows hit, 3 lost packets and 2 of these never recovered: the page had a median with an upper end."""
+    found = two([0])
+    edge = replace(found.edges[0], flows_hit=10, flows_lossy=lossy, flows_unrecovered=never)
+    found = replace(found, edges=(edge, *found.edges[1:]))
+    assert is_median_open(edge) is is_open
+    rows = stories(found, [], frozenset(), Names(None))[0].edges[0].facts[0].rows
+    (of_page,) = (row[1] for row in rows if row[0] == "median outage")
+    row = next(line for line in as_text(outages_table(found)).splitlines() if line.startswith("cut failure 0"))
+    assert (of_page == "never" or ">=" in of_page) is is_open
+    assert re.split(r"\s{2,}", row)[6].startswith(">= ") is is_open, row

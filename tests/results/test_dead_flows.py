@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 
 from hpn.failover.analysis.cost import cost
+from hpn.failover.analysis.retry_deaths import retry_notes
 from hpn.failover.analysis.scattered import recovery
 from hpn.failover.analysis.unended import is_median_open
 from hpn.results.page.edges import stories
 from hpn.results.page.names import Names
 from hpn.results.text.outages import outage_notes, outages_table
 from tests.failover.synthetic import S
+from tests.failover.synthetic import flow as a_flow
 from tests.failover.test_congestion import FAULT, two
 from tests.results.shown import as_text
 
@@ -61,6 +63,17 @@ def test_the_cost_says_how_long_queue_pairs_that_died_had_waited() -> None:
     unknown = two([0], stop=FAULT + S)
     unknown = replace(unknown, flows=tuple(replace(flow, patience_ms=None) for flow in unknown.flows))
     assert "1 died, " in cost(unknown, {})
+
+
+def test_a_note_names_the_setting_by_which_queue_pairs_died() -> None:
+    """ib_timeout 14 kills within 0.54 s and 20 does not; a run did not name it."""
+    flow = a_flow(0)
+    (note,) = retry_notes(two([0], stop=FAULT + S), [flow])
+    assert note == (
+        "a queue pair died by the retry timer (ib_timeout 14, retry_count 7 in the drill): larger values outlive a"
+        " longer outage"
+    )
+    assert retry_notes(two([]), [flow]) == ()
 
 
 @pytest.mark.parametrize(("lossy", "never", "is_open"), [(3, 2, True), (2, 1, True), (3, 1, False), (0, 0, False)])

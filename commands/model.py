@@ -54,20 +54,32 @@ def model_(
         return _calibrate([Path(name) for name in names], times, Page(as_json))
     if len(names) > 1:
         raise InputError(f"one drill at a time, not {len(names)}; with --calibrate these are run folders")
-    from hpn.commands.waiting import share_done
+    from hpn.commands.waiting import say, share_done
     from hpn.scenarios.drill import catalogue
-    from hpn.scenarios.model.answer import model
+    from hpn.scenarios.model.answer import messages_of, model
     from hpn.scenarios.model.failover_times import load, shipped
     from hpn.scenarios.model.page import document, page
     from hpn.testbed.lab.service.preflight import available_memory
 
     drawn_from = shipped() if times is None else load(times)
     drill = catalogue.load(names[0], topology)
+    say(_estimate(drill.name, messages_of(drill)))
     answer = model(drill, drawn_from, seed, available_memory() or float("inf"), share_done(f"model of {drill.name}"))
     out = Page(as_json)
     out.show(page(answer))
     out.end(lambda: document(answer))
     return answer.verdict.exit_code
+
+
+def _estimate(name: str, messages: float) -> str:
+    """Return how long the model of a job takes, before it starts; '' if not worth showing."""
+    from hpn.scenarios.model.jobs import SECONDS_A_MESSAGE
+    from hpn.scenarios.run.estimate import WORTH_TELLING_S, in_words
+
+    seconds = messages * SECONDS_A_MESSAGE
+    if seconds <= WORTH_TELLING_S:
+        return ""
+    return f"the model of {name} takes up to about {in_words(seconds)} ({messages:,.0f} messages)"
 
 
 def _calibrate(folders: list[Path], times: Path | None, out: Page) -> int:

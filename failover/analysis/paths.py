@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hpn.failover.analysis.edge import Edge
+from hpn.failover.analysis.phases import RECHOSEN
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.actions import RELEASED, STEERED
@@ -25,8 +26,8 @@ Chosen = Callable[[str, int, str, int, Sequence[str]], str]
 class PathAt:
     """Path of a flow's data from ``at_ns`` (CLOCK_MONOTONIC) on: a line of ``paths.jsonl``.
 
-    ``why``: 'begin', 'moved' and 'rehomed' by path control, 'LAG', 'steered', 'released', 'taken over', 'replaced',
-    'looked': the links are others than told last, or were not known.
+    ``why``: 'begin', 'moved' by path control, 'rechosen' with all paths, 'rehomed' after marks or a timeout, 'LAG',
+    'steered', 'released', 'taken over', 'replaced', 'looked': the links are others than told last, or were not known.
     ``sport`` None: it is not there, or another host does its work. ``port`` None: its NIC has no active port.
     ``links``: as the switches' kernels said at that moment; empty: nobody asked. ``dropped``: why what crosses these
     does not arrive.
@@ -154,7 +155,7 @@ class Paths:
             flow, is_ack = divmod(int(step.subject), 2)
             if is_ack == self._acks and state.sports.get(flow) is not None:
                 state.sports[flow] = int(step.detail["sport"])
-                return step.what, [flow]
+                return RECHOSEN if step.detail.get("why") == RECHOSEN else step.what, [flow]
         return "", ()
 
     def _of_lag(self, event: Event, state: _State) -> Sequence[int]:

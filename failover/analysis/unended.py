@@ -38,9 +38,17 @@ def median_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
     return median(found or [0.0])
 
 
-def median_or_least_ms(metrics: DrillMetrics, edge: EdgeResult, *, open_ended: bool) -> float:
-    """Return the median outage; ``open_ended``: of flows that never recovered, the largest known lower bound."""
-    return max(edge.median_outage_plbm_ms, median_ms(metrics, edge) if open_ended else 0.0)
+def is_median_open(edge: EdgeResult) -> bool:
+    """Return True if the median outage is a lower bound: half of the flows with loss or more never recovered.
+
+    The median is over the flows with loss; for an even number it is the mean of the middle two.
+    """
+    return 0 < edge.flows_lossy <= 2 * edge.flows_unrecovered
+
+
+def median_or_least_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
+    """Return the median outage; if it is open, the largest known lower bound."""
+    return max(edge.median_outage_plbm_ms, median_ms(metrics, edge) if is_median_open(edge) else 0.0)
 
 
 def _hit(metrics: DrillMetrics, edge: EdgeResult) -> Iterator[tuple[FlowResult, FlowEdgeResult]]:

@@ -15,7 +15,7 @@ from hpn.failover.analysis.job import JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Goodput
 from hpn.failover.analysis.phrases import flows, plain
 from hpn.failover.analysis.scattered import recovery, scattered
-from hpn.failover.analysis.unended import median_or_least_ms, worst_ms
+from hpn.failover.analysis.unended import is_median_open, median_or_least_ms, worst_ms
 from hpn.results.page.axis import time_range, time_text
 from hpn.results.page.chain import Chain, chain_of
 from hpn.results.page.names import Named, Names
@@ -224,9 +224,8 @@ def _times(metrics: DrillMetrics, result: EdgeResult) -> Iterator[tuple[str, str
         return
     yield "the rest of the outage that began before" if metrics.worst_began_before(result) else "worst outage", worst
     yield from _congested(result)
-    open_ = 2 * result.flows_unrecovered > result.flows_hit
-    median_ms = median_or_least_ms(metrics, result, open_ended=open_)
-    yield "median outage", _outage(median_ms, result.median_outage_interval_ms, open_)
+    median_ms = median_or_least_ms(metrics, result)
+    yield "median outage", _outage(median_ms, result.median_outage_interval_ms, is_median_open(result))
 
 
 def _congested(result: EdgeResult) -> Iterator[tuple[str, str]]:

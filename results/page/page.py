@@ -37,6 +37,7 @@ from hpn.results.page.setup import fabric_line, traffic_line
 from hpn.results.page.time_charts import HOST, goodput_chart, host_chart, messages_chart, queues_chart
 from hpn.results.run.manifest import Manifest
 from hpn.results.run.reading import Gap, Run
+from hpn.results.text.harm import cost_told
 from hpn.testbed.vm.engines import ENGINES
 
 FIGURES = ("measured", "interval", "limit", "margin")
@@ -50,7 +51,7 @@ class View:
     title: str
     outcome: str
     faults: Sequence[str]
-    summary: str
+    summary: str  # '' on another fabric than the drill's own, which it is about
     fabric: str  # in a sentence
     traffic: str
     cost: str
@@ -110,10 +111,10 @@ def view_of(run: Run) -> View:
         title=manifest.drill + (f" #{manifest.repeat}" if manifest.repeat else ""),
         outcome=story.outcome(verdict),
         faults=story.faults(run.drill, names),
-        summary="" if run.drill is None else run.drill.summary,
+        summary="" if run.drill is None or run.drill.other_fabric else run.drill.summary,
         fabric=fabric_line(run.fabric),
         traffic=traffic_line(run.drill),
-        cost="" if verdict is None else verdict.cost,
+        cost="" if verdict is None else cost_told(verdict, metrics),
         draw=one_draw(manifest, run.drill),
         hardware=on_real_hardware([manifest], [] if run.fabric is None else [run.fabric.spec.scale]),
         lag_notes=() if verdict is None else verdict.notes,

@@ -1,20 +1,20 @@
 """Summary of a run in sentences, for readers with ten seconds. Pure.
 
-Changes when a run can end in another way. A pass of a drill that expects harm also shows the harm. Even when
-expected, the death of eight queue pairs is bad news about the network.
+Changes when a run can end in another way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from hpn.failover.analysis.edge import EdgeKind
-from hpn.failover.analysis.model import DrillMetrics, EdgeResult
-from hpn.failover.analysis.phrases import packets, queue_pairs
+from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.page.names import Names
 from hpn.results.run.drill import AskedDrill, AskedFault
 from hpn.results.text.checks import describe
+from hpn.results.text.harm import EXPECTED
+from hpn.results.text.harm import harm as harm_of
 
 _ANSWERS = {
     Outcome.PASS: "Yes: every expectation of the drill was kept.",
@@ -75,30 +75,5 @@ def broken(verdict: Verdict) -> Sequence[str]:
 
 def harm(metrics: DrillMetrics, outcome: Outcome) -> Sequence[str]:
     """Return the cost of the faults, one line each; for a pass marked as expected."""
-    found = list(_harm(metrics))
-    if found and outcome is Outcome.PASS:
-        return [f"{line}, as the drill expects or allows" for line in found]
-    return found
-
-
-def _harm(metrics: DrillMetrics) -> Iterator[str]:
-    for kind in EdgeKind:
-        yield from _taken([edge for edge in metrics.edges if edge.edge.kind is kind], kind)
-    never = max((edge.flows_unrecovered for edge in metrics.edges), default=0)
-    if never:
-        yield f"{never} flow{'s' * (never != 1)} had not recovered when the run ended"
-    job = metrics.job
-    if job is not None and job.deaths:
-        again = sum(death.restarted_at_ns is not None for death in job.deaths)
-        yield f"the job died {len(job.deaths)} time{'s' * (len(job.deaths) != 1)} and was started again {again}"
-    if job is not None and job.wrong:
-        yield f"{job.wrong} results of collectives were wrong"
-
-
-def _taken(edges: Sequence[EdgeResult], kind: EdgeKind) -> Iterator[str]:
-    """Yield the cost of all failures, or all repairs, to streams."""
-    when = f"at the {kind}{'s' * (len(edges) != 1)}"
-    if died := sum(edge.flows_died for edge in edges):
-        yield f"{queue_pairs(died)} died {when}"
-    if lost := sum(edge.lost for edge in edges):
-        yield f"{packets(lost)} {'was' if lost == 1 else 'were'} lost {when}"
+    mark = f", {EXPECTED}" if outcome is Outcome.PASS else ""
+    return [f"{line}{mark}" for line in harm_of(metrics)]

@@ -14,7 +14,7 @@ from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
 from hpn.failover.analysis.phrases import flows, number
 from hpn.failover.analysis.scattered import scattered
-from hpn.failover.analysis.unended import median_or_least_ms, worst_ms
+from hpn.failover.analysis.unended import is_median_open, median_or_least_ms, worst_ms
 from hpn.results.text.bounds import NEVER, at_least
 from hpn.results.text.tables import table
 from hpn.results.text.values import NONE, milliseconds, rate, rounded_up
@@ -51,8 +51,8 @@ def outage_notes(metrics: DrillMetrics) -> Iterable[Text]:
 def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
     if metrics.all_dead_before(result):
         return _dead_row(metrics, result)
-    median_open = 0 < result.flows_lossy <= 2 * result.flows_unrecovered
-    median_ms = median_or_least_ms(metrics, result, open_ended=median_open)
+    median_open = is_median_open(result)
+    median_ms = median_or_least_ms(metrics, result)
     mark = f"{_MARK} " if metrics.worst_began_before(result) else ""
     return (
         result.edge.label,

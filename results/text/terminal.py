@@ -23,6 +23,7 @@ from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.bounds import at_least
 from hpn.results.text.checks import checks_table
+from hpn.results.text.harm import cost_told
 from hpn.results.text.impairment import impairment_table
 from hpn.results.text.job import job_parts
 from hpn.results.text.outages import outage_notes, outages_table
@@ -44,7 +45,7 @@ def summary(
 ) -> Group:
     """Return the summary of one run; ``metrics`` is None if it did not get as far as measuring."""
     parts: list[RenderableType] = [_headline(manifest, verdict)]
-    parts += [Text(f"  {line}") for line in (verdict.cost, one_draw(manifest, asked)) if line]
+    parts += [Text(f"  {line}") for line in (cost_told(verdict, metrics), one_draw(manifest, asked)) if line]
     parts += [Text(f"  cause: {line}") for line in verdict.causes]
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
     parts += [Text(_WAY_OUT)] if verdict.doubts and _on_this_kernel(manifest) else []

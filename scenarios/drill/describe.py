@@ -24,6 +24,8 @@ from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.jobengine.rehash import RehashPolicy
 
 _OTHER_FABRIC = "This text is about the drill's own fabric; its counts and figures are not those of the fabric below."
+_FITS = "{load} of a NIC fits {left} of its {ports} ports: the loss of one port costs no goodput"
+_ONE_PORT = "a connection of 1 queue pair uses 1 of a NIC's {ports} ports; 'queue_pairs: {ports}' can use all"
 
 
 def describe(drill: Drill) -> list[str]:
@@ -87,25 +89,41 @@ def _streams(drill: Drill, fabric: Fabric) -> list[str]:
     deadly_ns = 4096 * 2**workload.ib_timeout * (workload.retry_count + 1)
     period_ms = packet_period_ns(flows) / 1e6
     load = format_percent(workload.load)
+    ports = min((len(fabric.nic(flow.src_nic).links) for flow in flows), default=1)
     return [
         f"{workload.pattern}: {len(flows)} queue pairs, {load} of every NIC, {total:.0f} Mbit/s,"
         f" source ports {workload.source_ports}{'' if workload.path_control else ', unknown to path control'}",
         *_transfers(flows),
+        *([_FITS.format(load=load, left=ports - 1, ports=ports)] if _fits(flows, workload.load, ports) else []),
         f"one packet every {plain(period_ms)} ms per queue pair: no shorter outage can be seen",
         f"a queue pair dies after {deadly_ns / 1e9:.3g} s without an acknowledgement (timeout {workload.ib_timeout},"
         f" {workload.retry_count} retries)",
     ]
 
 
+def _fits(flows: Sequence[FlowSpec], load: float, ports: int) -> bool:
+    """Return True if what any NIC sends or receives fits the ports that are left when it loses one."""
+    sent, received = Counter[str](), Counter[str]()
+    for flow in flows:
+        sent[flow.src_nic] += round(flow.goodput_bps)
+        received[flow.dst_nic] += round(flow.goodput_bps)
+    if ports < 2 or not sent:
+        return False
+    return load * max(*sent.values(), *received.values()) / max(sent.values()) * ports <= ports - 1
+
+
 def _job(job: JobSpec, fabric: Fabric) -> list[str]:
     plan = plan_of(job, fabric)
     patience_s = job.transport.patience_ns / 1e9
+    ports = max((len(fabric.nic(pair.flow.src_nic).links) for pair in plan.queue_pairs), default=1)
+    lone = job.queue_pairs == 1 and job.spray == 1 and ports > 1
     return [
         f"a job of {len(plan.programs) - len(plan.background)} GPUs, again and again: {_work(job.work)}",
         f"{len(plan.queue_pairs)} queue pairs ({job.queue_pairs} a connection), {job.recovery},"
         f" congestion control {job.congestion_name}, source ports {job.source_ports}",
         f"a queue pair dies after {patience_s:.3g} s without an acknowledgement (timer {job.retry_timer},"
         f" timeout {job.ib_timeout}, {job.retry_count} retries), and the job with it",
+        *([_ONE_PORT.format(ports=ports)] if lone else []),
         *_spray(job),
         *_rehash(job.rehash),
         *_restart(job.restart),

@@ -21,7 +21,7 @@ from hpn.scenarios.expect.verdict import judge_expectation
 from hpn.scenarios.model.failover_times import Case, Conditions, Draws, FailoverTimes, Used
 from hpn.scenarios.model.fault_stages import stages
 from hpn.scenarios.model.figures import Streams, loads, metrics_of
-from hpn.scenarios.model.jobs import run_job
+from hpn.scenarios.model.jobs import MOST_MESSAGES, messages_at_most, run_job
 from hpn.scenarios.model.path_assignment import PathAssignment
 from hpn.scenarios.model.paths_over_time import ways_of
 from hpn.scenarios.model.rates import course_of
@@ -100,6 +100,14 @@ def check(drill: Drill) -> None:
     if drill.expectations and not any(map(_speaks, drill.expectations)):
         why.append("none of what it expects is a figure of the model")
     _refuse(drill, why)
+
+
+def messages_of(drill: Drill) -> float:
+    """Return how many messages the model of a job goes through at most; 0 for streams and what it refuses."""
+    if drill.job is None or list(_refusals(drill)):
+        return 0.0
+    messages = messages_at_most(plan_of(drill.job, build(drill.topology)), drill.timeline.end_ns)
+    return messages if messages <= MOST_MESSAGES else 0.0
 
 
 def _check_memory(drill: Drill, available_bytes: float) -> None:

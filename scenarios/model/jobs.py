@@ -20,7 +20,9 @@ from hpn.traffic.jobengine.plan import JobPlan
 from hpn.traffic.jobengine.records import MESSAGE
 
 MOST_MESSAGES = 1_000_000
-"""Limit of messages in a run; each takes about 0.2 ms of CPU."""
+"""Limit of messages in a run."""
+SECONDS_A_MESSAGE = 0.2e-3
+"""CPU time of a message, as measured."""
 _PORTS = 2
 """Maximum number of ports of a NIC."""
 
@@ -81,7 +83,17 @@ def _doubts(links: Links, run: JobRun) -> list[str]:
 
 
 def _check_size(plan: JobPlan, end_ns: int) -> None:
-    """Raise InputError for too many messages, from the largest number of iterations that fit.
+    """Raise InputError for too many messages."""
+    messages = messages_at_most(plan, end_ns)
+    if messages > MOST_MESSAGES:
+        raise InputError(
+            f"{messages:,.0f} messages in this drill, and the model goes through {MOST_MESSAGES:,} at"
+            " most; take a shorter timeline, larger messages or fewer hosts"
+        )
+
+
+def messages_at_most(plan: JobPlan, end_ns: int) -> float:
+    """Return the number of messages, from the largest number of iterations that fit.
 
     An iteration takes at least its longest sending or its longest computing.
     """
@@ -93,12 +105,7 @@ def _check_size(plan: JobPlan, end_ns: int) -> None:
     fastest = max(pair.flow.goodput_bps for pair in plan.queue_pairs)
     computed = max(_computed_ns(program) for program in plan.programs)
     least_s = max(max(sent.values()) * 8 / (_PORTS * fastest), computed / 1e9, plan.tick_ns / 1e9)
-    iterations = end_ns / 1e9 / least_s
-    if messages * iterations > MOST_MESSAGES:
-        raise InputError(
-            f"{messages * iterations:,.0f} messages in this drill, and the model goes through {MOST_MESSAGES:,} at"
-            " most; take a shorter timeline, larger messages or fewer hosts"
-        )
+    return messages * end_ns / 1e9 / least_s
 
 
 def _computed_ns(program: Program) -> int:

@@ -21,6 +21,7 @@ from hpn.failover.analysis.metrics.trace import Traces, build_traces
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.moved_back import Connections, strays
 from hpn.failover.analysis.ports import PortMetrics, port_metrics
+from hpn.failover.analysis.retry_deaths import retry_notes
 from hpn.failover.analysis.series import bins_of
 from hpn.results.judge.verdict import Verdict
 from hpn.results.run.figures import Timelines
@@ -68,7 +69,7 @@ def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple
     )
     verdict = judge(facts, metrics, known)
     doubt = "Not to be trusted: " if verdict.reasons else ""
-    notes = lone_port_waits(measured.events, facts.edges, facts.end_ns)
+    notes = (*lone_port_waits(measured.events, facts.edges, facts.end_ns), *retry_notes(metrics, facts.streams))
     return metrics, replace(verdict, cost=doubt + cost(metrics, facts.faults), causes=causes(metrics), notes=notes)
 
 

@@ -60,6 +60,12 @@ def test_path_control_moves_data_and_not_acknowledgements(what: str) -> None:
     assert found == [BEGIN, PathAt(4 * S, 0, what, 50_001, 1, 1)]
 
 
+def test_a_path_that_is_chosen_again_at_a_failure_is_not_told_as_one_that_left_marks() -> None:
+    found = _over([_path(4 * S, "rehomed", "0", sport=50_001, why="rechosen")])
+    assert found[1:] == [PathAt(4 * S, 0, "rechosen", 50_001, 1, 1)]
+    assert _over([_path(4 * S, "rehomed", "0", sport=50_001, why="timeout")])[1].why == "rehomed"
+
+
 def test_what_moved_before_the_begin_begins_there() -> None:
     (found,) = _over([_path(S - 1, "moved", "0", sport=50_001)])
     assert (found.at_ns, found.why, found.sport, found.plane) == (S, "begin", 50_001, 1)

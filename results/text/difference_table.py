@@ -14,7 +14,7 @@ from hpn.results.comparison.differences import Difference, Finding
 from hpn.results.comparison.drills import Comparison
 from hpn.results.comparison.figures import Key, Summary
 from hpn.results.text.comparison import Sheet, figure_of, heads_of, interval_of, name_of, value_of
-from hpn.results.text.evidence import interval_text, p_text, span_of
+from hpn.results.text.evidence import NOT_TESTED, interval_text, p_text, span_of
 from hpn.results.text.values import value_text
 
 if TYPE_CHECKING:  # imports numpy
@@ -111,9 +111,8 @@ def _said(each: Difference, tested: Tested, *, is_draw: bool) -> Iterator[str]:
     yield " ".join(filter(None, (size, side)))
     if evidence is not None:
         yield f"95 %: {_without(_unit_of(size), interval_text(evidence))}"
-        yield f"delta {span_of(evidence.delta.low, evidence.delta.high, '')}, p {p_text(evidence.holm)}"
-        if not evidence.resolved:
-            yield "below resolution"
+        p = f"p {p_text(evidence.holm)}" if evidence.resolved else NOT_TESTED
+        yield f"delta {span_of(evidence.delta.low, evidence.delta.high, '')}, {p}"
 
 
 def _side(each: Difference, evidence: DifferenceEvidence | None) -> str:

@@ -20,7 +20,7 @@ from hpn.results.text.values import span_text
 if TYPE_CHECKING:  # imports numpy
     from hpn.results.comparison.science import DifferenceEvidence
 
-UNKNOWN = "not determined"
+UNKNOWN, NOT_TESTED = "not determined", "not tested"
 _LEAST_P, _PERCENT = 0.001, "%"
 _MOST_RUNS = 1000
 """Same as ``comparison.power.MOST_RUNS``."""
@@ -50,7 +50,7 @@ def evidence_sheet(found: Sequence[DifferenceEvidence]) -> Sheet:
             interval_text(each),
             span_of(each.delta.low, each.delta.high, ""),
             p_text(each.p),
-            p_text(each.holm),
+            p_text(each.holm) if each.resolved else NOT_TESTED,
             _test(each),
             _more(each),
         )

@@ -13,7 +13,6 @@ from hpn.commands.outfile import make_folder, write
 from hpn.results.tables.collect import Collected, Rows, collected, found
 from hpn.results.tables.csvfile import csv_of
 from hpn.results.tables.parquet import parquet_of
-from hpn.results.tables.registry import TABLES
 from hpn.results.tables.table import Table
 from hpn.results.text.printable import printable
 from hpn.testbed.errors import HpnError, InputError, MachineError
@@ -60,7 +59,7 @@ _PARQUET = _Format("--parquet", "parquet", parquet_of)
 
 
 def _files(form: _Format, folder: Path, made: Collected) -> Iterator[tuple[Path, bytes, str]]:
-    for name, table in TABLES.items():
+    for name, table in made.tables.items():
         yield folder / f"{name}.{form.ending}", form.content_of(table, made.rows[name]), form.option
 
 

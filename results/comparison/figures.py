@@ -1,4 +1,4 @@
-"""Figures of runs that are compared: of every edge and job, and of every expectation with a measurement. Pure.
+"""Figures of runs that are compared: of edges, jobs and streams, and of every expectation with a measurement. Pure.
 
 Changes when another figure is compared. The figure of an outage without end is a lower bound, and stays one.
 """
@@ -13,13 +13,14 @@ from statistics import median
 from hpn.results.comparison.edge_figures import figures_of
 from hpn.results.comparison.groups import Compared, Group
 from hpn.results.comparison.job_figures import job_figures
+from hpn.results.comparison.stream_figures import stream_figures
 
 MS = "ms"
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A figure: of an edge by its label, of a job, or of an expectation by metric, flows and edge, without limit."""
+    """A figure: of an edge by its label, of a job or streams, or of an expectation by metric, flows and edge."""
 
     where: str  # '' for an expectation
     name: str
@@ -73,7 +74,7 @@ def values_of(run: Compared) -> Mapping[Key, Value]:
 
 
 def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
-    for where, name, unit, measured, interval in job_figures(run.metrics):
+    for where, name, unit, measured, interval in (*job_figures(run.metrics), *stream_figures(run.metrics)):
         if math.isfinite(measured):
             yield Key(where, name, unit, more_is_worse=False), Value(measured, interval.low, interval.high)
     for edge, name, measured, interval, open_ended in figures_of(run.metrics):

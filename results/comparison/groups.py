@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.judge.verdict import Outcome, Verdict
-from hpn.results.run.identity import UNKNOWN, Identity, differences, sets_apart
+from hpn.results.run.identity import UNKNOWN, Identity, all_settings, differences, sets_apart
 from hpn.results.run.manifest import Manifest
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import shorten
@@ -83,12 +83,7 @@ class Group:
     @property
     def words(self) -> Mapping[str, str]:
         """Settings, including all of a job or a client: ``told`` omits those of a policy."""
-        if self.is_merged or not self.runs:
-            return self.told
-        manifest = self.runs[0].manifest
-        of = {"job": manifest.job, "client": manifest.client}
-        given = {f"{part}.{key}": str(value) for part, values in of.items() for key, value in values.items()}
-        return {**self.told, **{key: value for key, value in given.items() if key not in self.told}}
+        return self.told if self.is_merged or not self.runs else all_settings(self.told, self.runs[0].manifest)
 
 
 def merged(of_drills: Sequence[Sequence[Group]]) -> tuple[Group, ...]:

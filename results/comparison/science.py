@@ -46,9 +46,9 @@ class DifferenceEvidence:
 
     ``median``: of the differences if ``pairs`` is not 0, else the difference of the medians; ``mean`` likewise. The 95
     % intervals are None for fewer than LEAST_FOR_INTERVAL runs; that of the median also if it is ``degenerate``. ``p``:
-    two-sided, None if not determined; ``holm``: the same, corrected for all figures that vary. ``more_runs`` of each
-    group would show a Hodges-Lehmann shift of ``to_tell`` among them; a value above ``power.MOST_RUNS`` means more than
-    that. ``also``: further figures with the same numbers in all runs, such as an edge's and an expectation's: one
+    two-sided, None if not determined; ``holm``: the same, corrected for all figures that are tested. ``more_runs`` of
+    each group would show a Hodges-Lehmann shift of ``to_tell`` among them; a value above ``power.MOST_RUNS`` means more
+    than that. ``also``: further figures with the same numbers in all runs, such as an edge's and an expectation's: one
     measurement.
     """
 
@@ -77,8 +77,16 @@ class DifferenceEvidence:
         return self.key, *self.also
 
     @property
+    def is_tested(self) -> bool:
+        """True if it is one of the figures that Holm's correction counts: its p is known, and runs resolve it.
+
+        ``resolved`` is of all runs together, whichever group they are of, so that leaving the others out biases no p.
+        """
+        return self.p is not None and self.resolved
+
+    @property
     def significant(self) -> bool:
-        """True if its test shows a difference that runs resolve, at 5 % corrected for all figures that vary."""
+        """True if its test shows a difference that runs resolve, at 5 % corrected for all figures that are tested."""
         return self.resolved and self.holm is not None and self.holm < SIGNIFICANT
 
     @property
@@ -109,8 +117,8 @@ def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Diff
         both = {key: (runs, held[key]) for key, runs in base.items() if key in held and key not in moved}
         told, also = _once({key: of for key, of in both.items() if min(map(len, of)) >= LEAST})
         alone = [replace(evidence(key, group.label, *of), also=tuple(also[key])) for key, of in told.items()]
-        of_group = _among(alone, [*told.values()])
-        figures = sum(each.p is not None and _varies(*told[each.key]) for each in of_group)
+        of_group = _among(alone)
+        figures = sum(each.is_tested for each in of_group)
         found += [_with_more(each, *told[each.key], to_tell, figures) for each in of_group]
     return tuple(found)
 
@@ -155,9 +163,12 @@ def _resolved(first: Runs, other: Runs) -> bool:
 def _with_more(
     found: DifferenceEvidence, first: Runs, other: Runs, to_tell: float | None, figures: int
 ) -> DifferenceEvidence:
-    """Return the evidence with the number of runs needed; unchanged for bounds, whose spread is unknown, and for 0."""
+    """Return the evidence with the number of runs needed.
+
+    Unchanged for bounds, whose spread is unknown, and for a measured difference that is 0 or that no run resolves.
+    """
     one, two, pairs = _spans(first), _spans(other), _pairs(first, other)
-    if not all(each.known for each in (*one, *two)):
+    if not all(each.known for each in (*one, *two)) or (to_tell is None and not found.resolved):
         return found
     ours, theirs, apart = ([each.low for each in of] for of in (one, two, pairs))
     seen = shift_of_pairs(apart) if apart else shift_of_groups(ours, theirs)
@@ -171,12 +182,10 @@ def _with_more(
     return replace(found, to_tell=abs(seen) if to_tell is None else to_tell, more_runs=max(needed - made, 0))
 
 
-def _among(found: Sequence[DifferenceEvidence], runs: Sequence[tuple[Runs, Runs]]) -> list[DifferenceEvidence]:
-    """Return the evidence with Holm's correction. A figure that is the same in all runs is not counted as a test."""
-    tested = [each.p is not None and _varies(*of) for each, of in zip(found, runs, strict=True)]
-    chances = [each.p for each, is_one in zip(found, tested, strict=True) if is_one and each.p is not None]
-    corrected = iter(holm(chances))
-    return [replace(each, holm=next(corrected) if of else each.p) for each, of in zip(found, tested, strict=True)]
+def _among(found: Sequence[DifferenceEvidence]) -> list[DifferenceEvidence]:
+    """Return the evidence with Holm's correction, which counts the figures that are tested."""
+    corrected = iter(holm([each.p for each in found if each.is_tested and each.p is not None]))
+    return [replace(each, holm=next(corrected) if each.is_tested else each.p) for each in found]
 
 
 def _varies(first: Runs, other: Runs) -> bool:

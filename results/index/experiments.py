@@ -26,7 +26,7 @@ def set_apart(found: Sequence[Trend]) -> tuple[Trend, ...]:
 
 def _named(trend: Trend, told: str) -> str:
     if not trend.experiment:
-        return f"fabric {trend.fabric}, by name: these run folders do not tell all that was asked"
+        return f"fabric {trend.fabric}, by name: these run folders lack digests"
     return f"experiment {trend.experiment}" + (f": {told}" if told else "")
 
 

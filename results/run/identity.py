@@ -89,6 +89,13 @@ def identity_in(run: RunFolder, manifest: Manifest) -> Identity:
     return Identity(manifest.digests or found.digests, found.told)
 
 
+def all_settings(told: Mapping[str, str], manifest: Manifest) -> Mapping[str, str]:
+    """Return the settings with all of a job or a client: a drill's file has those only that are not as usual."""
+    of = {"job": manifest.job, "client": manifest.client}
+    given = {f"{part}.{key}": str(value) for part, values in of.items() for key, value in values.items()}
+    return {**told, **{key: value for key, value in given.items() if key not in told}}
+
+
 def differences(one: Mapping[str, str], other: Mapping[str, str]) -> str:
     """Return the differences: 'path_control.enabled: false | true', joined by ';'. '' if none is known."""
     return _in_words(one, other, _differing(one, other))

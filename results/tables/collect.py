@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hpn.failover.analysis.model import DrillMetrics
@@ -15,10 +15,12 @@ from hpn.results.index.scan import each_once, run_folders
 from hpn.results.run.figures import COUNTERS
 from hpn.results.run.files import damaged, read
 from hpn.results.run.folder import RunFolder
-from hpn.results.run.identity import identity_in
+from hpn.results.run.identity import all_settings, identity_in
 from hpn.results.run.manifest import Manifest
 from hpn.results.tables.registry import TABLES
-from hpn.results.tables.table import Cell, RunFacts
+from hpn.results.tables.runs import RUNS
+from hpn.results.tables.settings import Told, setting_cells, setting_columns
+from hpn.results.tables.table import Cell, RunFacts, Table
 from hpn.testbed.errors import HpnError, InputError, MachineError
 
 _COUNTERS = "counters.json"
@@ -28,8 +30,12 @@ Rows = Sequence[tuple[Cell, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Collected ``rows`` by the table's name. ``runs``: number of folders; ``problems``: one per folder left out."""
+    """Collected ``rows`` by the table's name. ``runs``: number of folders; ``problems``: one per folder left out.
 
+    ``tables``: those of the registry, that of runs with a column for each setting that differs between them.
+    """
+
+    tables: Mapping[str, Table]
     rows: Mapping[str, Rows]
     runs: int
     problems: tuple[HpnError, ...]
@@ -43,7 +49,7 @@ def found(roots: Iterable[Path]) -> list[Path]:
 def collected(folders: Iterable[Path]) -> Collected:
     """Return the rows of these run folders, in their order."""
     rows: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in TABLES}
-    runs, problems = 0, list[HpnError]()
+    told, problems = list[Told](), list[HpnError]()
     for folder in folders:
         try:
             facts = facts_of(folder)
@@ -53,10 +59,13 @@ def collected(folders: Iterable[Path]) -> Collected:
         except (InputError, MachineError) as error:
             problems.append(error)
             continue
-        runs += 1
+        told.append(all_settings(facts.told, facts.manifest) if facts.told else {})
         for name in TABLES:
             rows[name] += made[name]
-    return Collected(rows, runs, tuple(problems))
+    settings = setting_columns(told)
+    tables = {**TABLES, RUNS.name: replace(TABLES[RUNS.name], of=(*TABLES[RUNS.name].of, *settings.values()))}
+    of_runs = [row + setting_cells(settings, each) for row, each in zip(rows[RUNS.name], told, strict=True)]
+    return Collected(tables, {**rows, RUNS.name: of_runs}, len(told), tuple(problems))
 
 
 def facts_of(folder: Path) -> RunFacts:
@@ -70,7 +79,8 @@ def facts_of(folder: Path) -> RunFacts:
     if metrics is not None:
         _check(folder / "metrics.json", metrics)
     drill = run.drill() if _is_there(folder / "drill.json") else None
-    return RunFacts(str(folder), manifest, identity_in(run, manifest).digests, verdict, metrics, drill)
+    identity = identity_in(run, manifest)
+    return RunFacts(str(folder), manifest, identity.digests, verdict, metrics, drill, identity.told)
 
 
 def _check_files(run: RunFolder, manifest: Manifest) -> None:

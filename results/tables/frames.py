@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpn.results.tables.collect import collected, found
-from hpn.results.tables.registry import TABLES
 from hpn.results.tables.table import Kind
 from hpn.testbed.errors import HpnError, MachineError
 
@@ -45,5 +44,5 @@ def frames(
         name: pandas.DataFrame(made.rows[name], columns=[column.name for column in table.columns]).astype(
             {column.name: _TYPES[column.kind] for column in table.columns}
         )
-        for name, table in TABLES.items()
+        for name, table in made.tables.items()
     }

@@ -71,4 +71,10 @@ def _rows(run: RunFacts) -> Iterator[Row]:
     }
 
 
-RUNS = Table("runs", "one row for each run: what it was and how it ended", _COLUMNS, _rows, "manifest.json")
+RUNS = Table(
+    "runs",
+    "one row for each run: what it was and how it ended, and each setting that differs between them",
+    _COLUMNS,
+    _rows,
+    "manifest.json",
+)

@@ -6,7 +6,7 @@ Changes when a column has to say something more of itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from hpn.failover.analysis.model import DrillMetrics
@@ -48,6 +48,7 @@ class RunFacts:
     verdict: Verdict | None
     metrics: DrillMetrics | None
     drill: AskedDrill | None
+    told: Mapping[str, str] = field(default_factory=dict)  # settings by stored key; empty: the folder lacks them
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,13 +72,12 @@ def _by_tests(
     sure = sorted((each for each in evidence if each.differs), key=lambda each: bool(each.key.where))
     unsure = [each for each in evidence if each.significant and not each.differs]
     open_ones = [each for each in evidence if each.holm is None]
-    several = len(groups) > 2
+    several, counted = len(groups) > 2, sum(each.is_tested for each in evidence)
     if sure:
         sides = "; ".join(_sides(groups, [(each.group, name_of(each.key), each.is_worse) for each in sure]))
-        yield f"The difference is beyond chance (Holm) in {len(sure)} of {len(evidence)} figures: {sides}."
+        yield f"The difference is beyond chance (Holm) in {len(sure)} of {many(counted, 'tested figure')}: {sides}."
     elif not unsure:
-        known = len(evidence) - len(open_ones)
-        yield f"No test tells a difference in any of {known} figures." if known else "Whether they differ is not known."
+        yield _none_told(counted, len(evidence) - len(open_ones))
     if unsure:
         names = _names([_of(name_of(each.key), each.group, several) for each in unsure])
         yield f"By test alone (p (Holm) below 0.05), while the 95 % interval has 0 in it: {names}."
@@ -88,6 +87,13 @@ def _by_tests(
     apart = [each for each in told if each.finding is not Finding.NONE_SEEN and (each.key, each.group) not in tested]
     if apart:
         yield f"By ranges alone, which do not overlap: {'; '.join(_sides(groups, _of_differences(apart)))}."
+
+
+def _none_told(tested: int, known: int) -> str:
+    """Return that no figure differs: of those tested, else of those known, which no run resolves."""
+    if tested:
+        return f"No test tells a difference in any of {many(tested, 'tested figure')}."
+    return "No figure differs by more than a run resolves." if known else "Whether they differ is not known."
 
 
 def _by_ranges(groups: Sequence[Group], told: Sequence[Difference]) -> Iterator[str]:

@@ -14,6 +14,10 @@ from hpn.results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
 from hpn.results.text.tables import table
 from hpn.results.text.values import NONE, rounded_up, span_text, value_text
 
+MEASUREMENT_ERROR = "measurement error"
+"""Name of the interval of one run, which is not the spread over runs."""
+INTERVAL = f"interval: {MEASUREMENT_ERROR} of this run"
+
 
 def describe(check: Check) -> str:
     """Return one line: measured, limit, margin, evidence."""
@@ -32,7 +36,10 @@ def describe(check: Check) -> str:
 
 
 def checks_table(checks: Iterable[Check], how: str = "measured", *, margins: bool = True) -> Table:
-    """Return every expectation with figure, interval, limit, margin and evidence; ``how`` the figures came about."""
+    """Return every expectation with figure, interval, limit, margin and evidence.
+
+    ``how``: how the figures came about; ``margins``: of a run, whose intervals are named.
+    """
     rows = [
         (
             check.outcome.value,
@@ -46,7 +53,8 @@ def checks_table(checks: Iterable[Check], how: str = "measured", *, margins: boo
         for check in checks
     ]
     columns = ("", "expectation", f">{how}", ">interval", ">limit", *([">margin"] if margins else []), "evidence")
-    return table("expectations", columns, rows, keys=2)
+    caption = f"expectations; {INTERVAL}" if margins and any(row[3] for row in rows) else "expectations"
+    return table(caption, columns, rows, keys=2)
 
 
 def measured_text(check: Check) -> str:

@@ -156,7 +156,7 @@ def groups_sheet(groups: Sequence[Group]) -> Sheet:
     )
     columns = ("group", ">runs", *([">left out"] if lacks else []), *map(str, apart))
     named = dict.fromkeys(str(what) for group in groups for what in group.by_name)
-    by_name = f"; {' and '.join(named)} by name: not all folders tell what was asked" if named else ""
+    by_name = f"; {' and '.join(named)} compared by name, as folders lack digests" if named else ""
     shared = [shortened(groups[0].setting[what]) for what in common if groups[0].setting[what]]
     of = f" of {', '.join(shared)}" if shared else ""
     left_out = "; runs that cannot be trusted are left out" if lacks else ""

@@ -6,19 +6,24 @@ Changes when a comparison begins with something else.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from statistics import median
 from typing import NamedTuple
 
+from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.comparison.drills import Comparison
-from hpn.results.comparison.groups import Group
+from hpn.results.comparison.groups import LEAST, Group
+from hpn.results.comparison.stream_figures import SHARE, stream_figures
 from hpn.results.text.comparison import Sheet
 
 COLUMNS = ("drill", "group", "outcome", "cost")
 _AFTER_FAULT = ": "
+LEAST_LOST = 0.1
+"""Iterations: a smaller loss is less than that, as in the cost of a run."""
 
 
 class GroupCost(NamedTuple):
-    """A group's runs. ``outcome``: 'pass', or '3 of 5 pass'; ``cost``: a sentence, of its first run."""
+    """A group's runs. ``outcome``: 'pass', or '3 of 5 pass'; ``cost``: of its first run, and the range over all."""
 
     drill: str
     group: str
@@ -35,7 +40,7 @@ def costs(comparisons: Sequence[Comparison]) -> Sequence[GroupCost]:
 def costs_caption(found: Sequence[Comparison]) -> str:
     """Return the caption of their table; '' if every group has one run."""
     several = any(len(group.runs) > 1 for each in found for group in each.groups)
-    return "of several runs of a group, the cost of the first" if several else ""
+    return "of several runs of a group, the cost of the first, then the range over all" if several else ""
 
 
 def costs_sheet(of: Comparison) -> Sheet:
@@ -61,4 +66,38 @@ def _cost(group: Group) -> GroupCost:
     told = ", ".join(f"{count} of {outcomes.total()} {outcome}" for outcome, count in sorted(outcomes.items()))
     first = group.runs[0]
     outcome = next(iter(outcomes)) if len(outcomes) == 1 else told
-    return GroupCost(first.manifest.drill, group.label, outcome, first.verdict.cost, first.folder)
+    cost = " ".join(filter(None, (first.verdict.cost, over_runs([run.metrics for run in group.runs]))))
+    return GroupCost(first.manifest.drill, group.label, outcome, cost, first.folder)
+
+
+def over_runs(runs: Sequence[DrillMetrics]) -> str:
+    """Return 'In 10 runs: less than 0.1 to 6.0 iterations lost, median 0.4.' of jobs, the goodput of streams.
+
+    '' for one run, and for jobs that died for good, whose loss grows with the run.
+    """
+    jobs = [run.job for run in runs if run.job is not None]
+    if len(runs) < LEAST or any(job.deaths and job.deaths[-1].restarted_at_ns is None for job in jobs):
+        return ""
+    if jobs:
+        lost = [sum(max(edge.lost, 0.0) for edge in job.edges) for job in jobs if job.edges]
+        return _range(lost, len(runs), "iterations lost", _iterations)
+    shares = [value for run in runs for _, _, unit, value, _ in stream_figures(run) if unit == SHARE]
+    return _range([share - 100 for share in shares], len(runs), "of goodput in the first fault", _change)
+
+
+def _range(values: Sequence[float], runs: int, what: str, text: Callable[[float], str]) -> str:
+    """Return the range and the median; '' unless every run has a value."""
+    if len(values) < runs:
+        return ""
+    least, most = text(min(values)), text(max(values))
+    if least == most:
+        return f"In all {runs} runs: {least} {what}."
+    return f"In {runs} runs: {least} to {most} {what}, median {text(median(values))}."
+
+
+def _iterations(lost: float) -> str:
+    return f"{lost:.1f}" if lost >= LEAST_LOST else f"< {LEAST_LOST:g}"
+
+
+def _change(percent: float) -> str:
+    return f"{percent:+.1f} %"

@@ -13,8 +13,9 @@ from hpn.failover.analysis.phrases import many
 from hpn.results.comparison.differences import Difference, Finding
 from hpn.results.comparison.drills import Comparison
 from hpn.results.comparison.figures import Key, Summary
+from hpn.results.text.checks import MEASUREMENT_ERROR
 from hpn.results.text.comparison import Sheet, figure_of, heads_of, interval_of, name_of, value_of
-from hpn.results.text.evidence import interval_text, p_text, span_of
+from hpn.results.text.evidence import NOT_TESTED, interval_text, p_text, span_of
 from hpn.results.text.values import value_text
 
 if TYPE_CHECKING:  # imports numpy
@@ -56,9 +57,17 @@ def difference_sheet(of: Comparison, found: Sequence[Difference], which: str) ->
             row += two if len(others) == 1 else ["\n".join(two)]
     last = ["difference"] if len(others) == 1 else []
     columns = ("figure", *(f">{head}" for head in heads_of(of.groups)), *last)
-    told = "; of the difference its 95 % interval, Cliff's delta, p (Holm)" if of.evidence else ""
+    told = "; difference with 95 % interval, Cliff's delta, p (Holm)" if of.evidence else ""
     against = f"{others[0].label} against {first.label}" if len(others) == 1 else f"against {first.label}"
-    return Sheet(f"{against}: {which}, median and range{told}", columns, tuple(_rows(cells)))
+    return Sheet(f"{against}: {which}; {_shown_of(of)}{told}", columns, tuple(_rows(cells)))
+
+
+def _shown_of(of: Comparison) -> str:
+    """Return what a cell has: the spread of several runs, or the measurement error of one."""
+    counts = {len(group.runs) == 1 for group in of.groups}
+    if counts == {True}:
+        return f"one run each, {MEASUREMENT_ERROR}"
+    return f"median, range (of one run its {MEASUREMENT_ERROR})" if True in counts else "median, range"
 
 
 def _rows(cells: Mapping[Key, Sequence[str]]) -> Iterator[tuple[str, ...]]:
@@ -111,9 +120,8 @@ def _said(each: Difference, tested: Tested, *, is_draw: bool) -> Iterator[str]:
     yield " ".join(filter(None, (size, side)))
     if evidence is not None:
         yield f"95 %: {_without(_unit_of(size), interval_text(evidence))}"
-        yield f"delta {span_of(evidence.delta.low, evidence.delta.high, '')}, p {p_text(evidence.holm)}"
-        if not evidence.resolved:
-            yield "below resolution"
+        p = f"p {p_text(evidence.holm)}" if evidence.resolved else NOT_TESTED
+        yield f"delta {span_of(evidence.delta.low, evidence.delta.high, '')}, {p}"
 
 
 def _side(each: Difference, evidence: DifferenceEvidence | None) -> str:

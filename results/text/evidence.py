@@ -20,8 +20,8 @@ from hpn.results.text.values import span_text
 if TYPE_CHECKING:  # imports numpy
     from hpn.results.comparison.science import DifferenceEvidence
 
-UNKNOWN = "not determined"
-_LEAST_P, _PERCENT = 0.001, "%"
+UNKNOWN, NOT_TESTED = "not determined", "not tested"
+_RATIO, _LEAST_P, _PERCENT = "x", 0.001, "%"
 _MOST_RUNS = 1000
 """Same as ``comparison.power.MOST_RUNS``."""
 
@@ -50,7 +50,7 @@ def evidence_sheet(found: Sequence[DifferenceEvidence]) -> Sheet:
             interval_text(each),
             span_of(each.delta.low, each.delta.high, ""),
             p_text(each.p),
-            p_text(each.holm),
+            p_text(each.holm) if each.resolved else NOT_TESTED,
             _test(each),
             _more(each),
         )
@@ -61,11 +61,7 @@ def evidence_sheet(found: Sequence[DifferenceEvidence]) -> Sheet:
         *("figure", ">runs", ">median difference", ">95 % interval", ">Cliff's delta"),
         *(">p", ">p (Holm)", "test", ">more runs for 80 % power"),
     )
-    caption = (
-        "differences of the medians, of pairs by phase and seed where runs have them; BCa bootstrap, exact tests;"
-        " power by drawing such runs, for the Hodges-Lehmann shift"
-    )
-    return Sheet(caption, columns, rows)
+    return Sheet("tests; pairs: by phase and seed; more runs: for the Hodges-Lehmann shift", columns, rows)
 
 
 def interval_text(of: DifferenceEvidence) -> str:
@@ -76,12 +72,15 @@ def interval_text(of: DifferenceEvidence) -> str:
 
 
 def span_of(low: float, high: float, unit: str) -> str:
-    """Return a difference that lies between two values, each of which may be infinite; of shares in points."""
+    """Return a difference that lies between two values, each of which may be infinite.
+
+    That of shares is in points, and that of ratios has no unit: '-1.75 x better' would be a factor.
+    """
     if math.isinf(low):
         return UNKNOWN if math.isinf(high) else at_most(_signed(high, unit))
     if math.isinf(high):
         return at_least(_signed(low, unit))
-    shown = span_text(low, high, unit, signed=True)
+    shown = span_text(low, high, "" if unit == _RATIO else unit, signed=True)
     return f"{shown.removesuffix(_PERCENT)}points" if unit == _PERCENT else shown
 
 

@@ -49,7 +49,10 @@ _ALL = (
     Term("host", "a server; p0.s1.h3 is host 3 of segment 1 in pod 0"),
     Term("host route", "the route to one NIC, announced by its ToRs while its link is up"),
     Term("injection", "the call that breaks or repairs; times count from it"),
-    Term("interval", "the least and the most that a figure may be"),
+    Term(
+        "interval",
+        "the least and the most that a figure of one run may be, by measurement error",
+    ),
     Term("iteration", "one training step of a job, on all ranks"),
     Term("LACP", "the protocol by which a NIC and its ToRs agree on a LAG (IEEE 802.1AX)"),
     Term("LAG", "link aggregation: the ports of a NIC work as one"),

@@ -157,7 +157,7 @@ def test_names_make_no_group_where_digests_are_known() -> None:
 def test_what_a_folder_does_not_tell_is_grouped_by_name_and_that_is_said() -> None:
     (group,) = grouped([run(), run()], ())
     assert groups_sheet([group]).caption.endswith(
-        "drill and fabric and settings by name: not all folders tell what was asked"
+        "drill and fabric and settings compared by name, as folders lack digests"
     )
     (known,) = grouped([replace(run(), identity=HERE)], ())
     assert groups_sheet([known]).caption == "groups"
@@ -632,7 +632,7 @@ def test_one_draw_of_random_loss_of_each_design_decides_nothing(tmp_path: Path) 
     one, other = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "other")
     other.write_metrics(other_run(one.metrics(), 9e5))
     shown = CliRunner().invoke(compare_, asked, env={"COLUMNS": "200"})
-    assert "figures of one draw each, median and range" in shown.output
+    assert "figures of one draw each; one run each, measurement error" in shown.output
     assert not re.search(r"worse|better|known causes", shown.output), "the table takes no side either"
 
 

@@ -14,6 +14,7 @@ from hpn.results.comparison.groups import Across, grouped
 from hpn.results.comparison.science import science
 from hpn.results.text.compared import comparison_parts
 from hpn.results.text.difference_table import difference_sheet, differing_sheet, not_shown, other_sheet
+from hpn.results.text.evidence import span_of
 from tests.results.comparing import comparison, page_of
 from tests.results.sample import MANIFEST, metrics, other_run
 from tests.results.shown import as_text
@@ -55,6 +56,25 @@ def test_a_table_of_two_groups_fits_80_columns_whatever_it_tells() -> None:
     shown = "".join(as_text(part, 80) for part in comparison_parts([of]))
     heads = [line for line in shown.splitlines() if line.startswith("figure ")]
     assert [head.split() for head in heads] == [["figure", "1", "2", "difference"]]
+
+
+def test_the_interval_of_one_run_is_told_to_be_no_spread() -> None:
+    """'85.75 %, 85.70 to 85.79 %' of one draw read as a confidence interval: other draws were 12 to 21 % apart."""
+    one, several = (run(), run(SINGLE, 549.0)), (*runs("1", FIRST, EVERY), *runs("2", OTHER, EVERY))
+    captions = [
+        differing_sheet(comparison(groups, differences(groups))).caption
+        for groups in (grouped(of, list(Across)) for of in (one, several, (*one, run(SINGLE, 540.0))))
+    ]
+    assert [each.partition("; ")[2] for each in captions] == [
+        "one run each, measurement error",
+        "median, range",
+        "median, range (of one run its measurement error)",
+    ]
+
+
+def test_a_difference_of_ratios_is_no_factor() -> None:
+    """'-1.75 x better' was said of 2.75 x and 1 x."""
+    assert (span_of(-1.75, -1.75, "x"), span_of(-2, -1, "x")) == ("-1.75", "-2 to -1")
 
 
 def test_what_expectations_limit_comes_first_and_equal_figures_of_an_edge_share_a_row() -> None:

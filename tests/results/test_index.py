@@ -168,7 +168,7 @@ def test_runs_of_one_name_on_two_fabrics_are_two_series(root: Path, tmp_path: Pa
     assert sorted(len(trend.points) for trend in found) == [1, 1, 2]
     words = [str(part) for trend in found for part in trend_parts(trend, 80)[1:2]]
     assert sum(line.startswith("  experiment ") for line in words) == 2
-    assert "  fabric tiny, by name: these run folders do not tell all that was asked" in words
+    assert "  fabric tiny, by name: these run folders lack digests" in words
     assert [trend.apart for trend in alone] == [""]
 
 

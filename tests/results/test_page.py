@@ -164,6 +164,19 @@ def test_a_page_says_early_what_ran_and_on_what() -> None:
     assert "<b>Traffic:</b>" not in bare
 
 
+def test_the_interval_of_a_run_is_named_once_where_there_is_one() -> None:
+    told = "measurement error of this run, not the spread over runs"
+    assert page(run_of(metrics())).count(told) == 1
+    facts = decide([check for check in verdict(metrics()).checks if check.low is None])
+    assert told not in page(replace(run_of(metrics()), verdict=facts))
+
+
+def test_the_glossary_and_the_charts_of_the_machine_are_not_printed() -> None:
+    """A page took 10 sheets of A4."""
+    text = page(run_of(metrics()))
+    assert "#glossary,#machine figure{display:none}" in text[text.rindex("@media print") :]
+
+
 def test_every_expectation_is_there_those_not_kept_first() -> None:
     view = view_of(run_of(metrics(80)))
     assert [row.outcome for row in view.checks] == ["fail", "pass", "pass", "pass"]

@@ -9,12 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hpn.results.comparison.differences import differences
 from hpn.results.comparison.exact import cliffs_delta, holm, mann_whitney, signed
 from hpn.results.comparison.figures import Key, Value, values_of
 from hpn.results.comparison.groups import Compared, grouped, why_not
 from hpn.results.comparison.intervals import Span, bca, difference_of, interval_of_groups, mean, median, paired
 from hpn.results.comparison.science import DifferenceEvidence, evidence, science
 from hpn.results.judge.verdict import Check, Outcome, decide
+from hpn.results.text.answer import answer
 from hpn.results.text.evidence import evidence_sheet
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 
@@ -203,6 +205,28 @@ def test_figures_that_are_the_same_in_all_runs_are_no_part_of_the_correction() -
     found = science(grouped(both, ()))
     assert len(found) > 5
     assert {(each.p, each.holm) for each in found} == {(2 / 64, 2 / 64), (1.0, 1.0), (None, None)}
+
+
+def test_figures_that_no_run_resolves_are_no_part_of_the_correction() -> None:
+    """Detection in 3 of 5 us of every run made p 0.0098 of a figure that differs 0.059, among figures that cannot."""
+    both = [*runs("1", FIRST, range(1, 7)), *runs("2", OTHER, range(1, 7))]
+    asked = [replace(run, verdict=decide([_unresolved(at, name) for name in "abc"])) for at, run in enumerate(both)]
+    found = science(grouped(asked, ()))
+    below = [each for each in found if each.key.name in "abc"]
+    assert [(each.is_tested, each.more_runs) for each in below] == [(False, None)], "one measurement by three names"
+    assert below[0].p == 2 / 64, "its test alone would tell it"
+    tested = next(each for each in found if each.key.name == "worst outage" and "failure" in each.key.where)
+    assert (tested.is_tested, tested.holm) == (True, 2 / 64)
+    assert "in 1 of 1 tested figure" in answer(grouped(asked, ()), differences(grouped(asked, ())), found)
+    row = next(row for row in evidence_sheet(found).rows if row[0].startswith("a,"))
+    assert row[-3:-1] == ("not tested", "Wilcoxon signed-rank; below what a run resolves")
+
+
+def _unresolved(at: int, name: str) -> Check:
+    """A figure whose intervals all hold 4 us."""
+    return Check(
+        f"{name} below 1 ms", Outcome.PASS, 0.003 + at / 1e6, 1.0, unit="ms", low=0.0, high=0.005, bound="below"
+    )
 
 
 def test_one_measurement_under_two_names_is_tested_and_corrected_once() -> None:

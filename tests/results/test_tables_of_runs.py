@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from pydantic import JsonValue
 
 import hpn
 from hpn import cli
@@ -52,6 +54,41 @@ def test_runs_below_a_folder_are_a_row_each(root: Path, tmp_path: Path) -> None:
     assert one["fabric_digest"]
     assert (two["outcome"], two["phase"], two["noise_floor_ms"]) == ("none", "3", "")
     assert {row["run"] for name in TABLES.keys() - {"runs"} for row in found[name]} == {one["run"]}
+
+
+def test_each_setting_that_differs_between_the_runs_is_a_column(tmp_path: Path) -> None:
+    """Two policies were two digests, and no column said which run had which."""
+    for name, ports in (("one", "drawn"), ("two", "link-disjoint")):
+        run = whole_run(tmp_path / "runs" / name)
+        asked: Mapping[str, JsonValue] = {
+            "job": {"source_ports": ports, "queue_pairs": 2, "nvlink_bps": 1e9 if name == "one" else 2e9}
+        }
+        run.write_drill(replace(run.drill(), asks=asked))
+        run.write_manifest(replace(run.manifest(), files={}))
+    create(tmp_path / "runs" / "under-way").write_manifest(MANIFEST)
+    rows = exported(tmp_path, tmp_path / "runs")["runs"]
+    assert [key for key in rows[0] if key.startswith("setting_")] == [
+        "setting_job_source_ports",
+        "setting_job_nvlink_rate",
+    ]
+    told = [(row["setting_job_source_ports"], row["setting_job_nvlink_rate"]) for row in rows]
+    assert told == [("drawn", "1G"), ("link-disjoint", "2G"), ("", "")]
+    alone = exported(tmp_path, tmp_path / "runs" / "one")["runs"]
+    assert not [key for key in alone[0] if key.startswith("setting_")]
+
+
+def test_settings_with_one_name_are_columns_of_their_own(tmp_path: Path) -> None:
+    """Folders are untrusted: a key may have any characters."""
+    for name in ("one", "two"):
+        run = whole_run(tmp_path / "runs" / name)
+        run.write_drill(
+            replace(run.drill(), asks={"job": {"a-b": name, "a b": name, "a b 2": name, "=\n\u202e": name}})
+        )
+        run.write_manifest(replace(run.manifest(), files={}))
+    (first, _) = exported(tmp_path, tmp_path / "runs")["runs"]
+    names = [key for key in first if key.startswith("setting_")]
+    assert names == ["setting_job_a_b", "setting_job_a_b_2", "setting_job_a_b_2_2", "setting_job"]
+    assert {first[name] for name in names} == {"one"}
 
 
 def test_figures_have_their_intervals(root: Path, tmp_path: Path) -> None:

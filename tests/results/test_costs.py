@@ -1,0 +1,36 @@
+"""The cost of several runs: the first run's may be the least of all, so the range over all stands beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.text.costs import over_runs
+from tests.results.measured import job
+from tests.results.sample import metrics
+from tests.results.test_stream_figures import of_goodput
+
+
+def of_lost(lost: float) -> DrillMetrics:
+    made = replace(job(), deaths=())
+    edges = (replace(made.edges[0], lost=lost), *(replace(edge, lost=0.0) for edge in made.edges[1:]))
+    return replace(metrics(), job=replace(made, edges=edges))
+
+
+def test_the_iterations_lost_are_told_of_all_runs() -> None:
+    """'less than 0.1 iterations' was the first of ten runs; others lost up to 6.0."""
+    lost = (0.02, 0.3, 0.5, 6.0)
+    assert over_runs([*map(of_lost, lost)]) == "In 4 runs: < 0.1 to 6.0 iterations lost, median 0.4."
+    assert over_runs([of_lost(0.0), of_lost(-0.3)]) == "In all 2 runs: < 0.1 iterations lost."
+    assert over_runs([of_lost(1.0)]) == ""
+
+
+def test_a_job_that_stays_dead_has_no_range_of_its_loss() -> None:
+    dead = replace(job(), deaths=(replace(job().deaths[-1], restarted_at_ns=None),))
+    assert over_runs([of_lost(1.0), replace(metrics(), job=dead)]) == ""
+
+
+def test_of_streams_the_goodput_is_told_of_all_runs() -> None:
+    runs = [of_goodput(100e6, each) for each in (88.5e6, 78.1e6, 80e6)]
+    assert over_runs(runs) == "In 3 runs: -21.9 % to -11.5 % of goodput in the first fault, median -20.0 %."
+    assert over_runs([*runs, replace(metrics(), edges=())]) == ""

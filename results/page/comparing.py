@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,16 +23,16 @@ from hpn.results.page.sections import Table
 from hpn.results.page.side_by_side import SideBySide
 from hpn.results.page.strip import Figure, Reading, Strips, Track, charts
 from hpn.results.run.filewords import key_in_file, value_in_file
-from hpn.results.text.answer import answer_of
+from hpn.results.text.answer import answers
 from hpn.results.text.bounds import at_least
 from hpn.results.text.compared import why_no_tests
 from hpn.results.text.comparison import causes_sheet, groups_sheet, name_of, own_sheet, value_of
-from hpn.results.text.costs import COLUMNS, costs, costs_caption
+from hpn.results.text.costs import COLUMNS, costs, costs_caption, without_fault
 from hpn.results.text.difference_table import differing_sheet, not_shown, other_sheet
 from hpn.results.text.evidence import evidence_sheet
-from hpn.results.text.values import value_text
+from hpn.results.text.values import NONE, value_text
 
-_MOST_FIGURES, _MOST_SETTINGS = 60, 60
+_MOST_FIGURES, _MOST_SETTINGS, _MOST_COLUMNS = 60, 60, 3
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
 _BY_KEY = frozenset({Across.SETTINGS})
 """Shown key by key, and in the table of groups."""
@@ -65,13 +65,14 @@ class DrillView:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """Content of the template. ``costs``: a row for each group of each drill."""
+    """Content of the template. ``costs``: a row for each drill, or for each group of each drill."""
 
     title: str
     settings: Listing | None
     groups: Table | None
     costs: Listing
     drills: Sequence[DrillView]
+    note: str  # what holds for the answers of all drills
     lone: str  # drills that only one group ran; '' if there are none
     why_no_evidence: Sequence[str]
     hardware: Sequence[str]  # what real hardware would do otherwise
@@ -102,33 +103,48 @@ def comparison_view(
     labels = dict.fromkeys(group.label for each in found for group in each.groups)
     anchors = {each.drill: f"drill-{at}" for at, each in enumerate(found, start=1)}
     several = len(found) > 1
-    rows = [
-        (
-            Link(of.drill, f"#{anchors[of.drill]}") if several else of.drill,
-            Link(of.group, _address(Path(of.folder), page)),
-            Mark(of.outcome),
-            of.cost,
-        )
-        for of in costs(found)
-    ]
+    told, note = answers(found)
     shared = merged([each.groups for each in found]) if several else ()
     return ComparisonView(
         title=" against ".join(labels),
         settings=_settings(shared) if shared else None,
         groups=Table(*groups_sheet(shared)) if shared else None,
-        costs=Listing(costs_caption(found), COLUMNS, rows),
+        costs=_by_drill(found, labels, anchors, page)
+        if several and len(labels) <= _MOST_COLUMNS
+        else _costs(found, page),
         drills=[
-            _drill(each, anchors[each.drill], row, page, is_only=not several)
-            for each, row in zip(found, charts_of, strict=True)
+            _drill(each, anchors[each.drill], answer, row, page, is_only=not several)
+            for each, answer, row in zip(found, told, charts_of, strict=True)
         ],
+        note=note,
         lone=", ".join(f"{of.drill} ({of.groups[0].label})" for of in lone),
         why_no_evidence=why_no_tests(found),
         hardware=on_real_hardware(run.manifest for each in found for group in each.groups for run in group.runs),
     )
 
 
+def _costs(found: Sequence[Comparison], page: Path | None) -> Listing:
+    """Return a row for each group of each drill."""
+    rows = [
+        (of.drill, Link(of.group, _address(Path(of.folder), page)), Mark(of.outcome), of.cost) for of in costs(found)
+    ]
+    return Listing(costs_caption(found), COLUMNS, rows)
+
+
+def _by_drill(
+    found: Sequence[Comparison], labels: Iterable[str], anchors: Mapping[str, str], page: Path | None
+) -> Listing:
+    """Return a row for each drill, with its fault, and a column for each group."""
+    rows = []
+    for each in found:
+        fault, of_groups = without_fault(costs([each]))
+        cells = {of.group: Mark(of.outcome, of.cost, _address(Path(of.folder), page)) for of in of_groups}
+        rows.append((Link(each.drill, f"#{anchors[each.drill]}"), fault, *(cells.get(label, NONE) for label in labels)))
+    return Listing(costs_caption(found), ("drill", "fault", *labels), rows)
+
+
 def _drill(
-    of: Comparison, anchor: str, over_time: Sequence[SideBySide], page: Path | None, *, is_only: bool
+    of: Comparison, anchor: str, answer: str, over_time: Sequence[SideBySide], page: Path | None, *, is_only: bool
 ) -> DrillView:
     groups, apart = of.groups, of.apart
     alike = [each for each in of.found if each.finding is Finding.NONE_SEEN and each not in apart]
@@ -140,7 +156,7 @@ def _drill(
     return DrillView(
         name=of.drill,
         anchor=anchor,
-        answer=_LONE if len(groups) == 1 else answer_of(of),
+        answer=_LONE if len(groups) == 1 else answer,
         settings=_settings(groups) if is_only else None,
         groups=Table(*groups_sheet(groups)) if is_only else None,
         notes=of.notes,

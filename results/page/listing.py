@@ -27,9 +27,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An outcome's word, drawn as a mark."""
+    """An outcome's word, drawn as a mark. ``cost``: a sentence after it; ``page``: where it links to."""
 
     text: str
+    cost: str = ""
+    page: str = ""
 
     @property
     def mark(self) -> str:

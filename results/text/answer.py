@@ -38,6 +38,14 @@ def answer_of(of: Comparison) -> str:
     return answer(of.groups, of.found, of.evidence)
 
 
+def answers(found: Sequence[Comparison]) -> tuple[Sequence[str], str]:
+    """Return the answer of each drill, and what holds for several of them: '' or ONE_RUN, which they then leave out."""
+    told = [answer_of(of) for of in found]
+    if len(found) == 1 or not any(ONE_RUN in each for each in told):
+        return told, ""
+    return [each.replace(f" {ONE_RUN}", "") for each in told], ONE_RUN
+
+
 def _of_figures(
     groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[DifferenceEvidence]
 ) -> Iterator[str]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hpn.results.comparison.drills import Comparison, DrillGroups
 from hpn.results.comparison.groups import Group, merged
-from hpn.results.text.answer import answer_of
+from hpn.results.text.answer import answer_of, answers
 from hpn.results.text.comparison import Sheet, asked_sheet, causes_sheet, groups_sheet, own_sheet
 from hpn.results.text.costs import costs_sheet
 from hpn.results.text.difference_table import differing_sheet, not_shown, other_sheet
@@ -31,7 +31,9 @@ def comparison_parts(
     """Return everything to print. ``tells``: the numbers of runs needed are asked for, so that the tests are shown."""
     parts = list[RenderableType]()
     if len(found) > 1:
-        parts += _shown(Sheet(ASK, ("drill", "answer"), tuple((each.drill, answer_of(each)) for each in found)))
+        told, note = answers(found)
+        rows = tuple((each.drill, answer) for each, answer in zip(found, told, strict=True))
+        parts += _shown(Sheet(f"{ASK} {note}".rstrip(), ("drill", "answer"), rows))
         parts += _settings(merged([each.groups for each in found]))
     for each in found:
         parts += _drill(each, all_figures=all_figures, tells=tells, is_only=len(found) == 1)

@@ -43,20 +43,19 @@ def costs_caption(found: Sequence[Comparison]) -> str:
     return "of several runs of a group, the cost of the first, then the range over all" if several else ""
 
 
+def without_fault(found: Sequence[GroupCost]) -> tuple[str, Sequence[GroupCost]]:
+    """Return the fault that begins the cost of all groups, and the costs without it; '' if it is not the same."""
+    faults = {each.cost.partition(_AFTER_FAULT)[0] for each in found if _AFTER_FAULT in each.cost}
+    if len(found) < LEAST or len(faults) != 1 or not all(_AFTER_FAULT in each.cost for each in found):
+        return "", found
+    return faults.pop(), [each._replace(cost=each.cost.partition(_AFTER_FAULT)[2]) for each in found]
+
+
 def costs_sheet(of: Comparison) -> Sheet:
     """Return a row for each group; the caption has the fault, if it is the same for all."""
-    found = costs([of])
-    faults = {each.cost.partition(_AFTER_FAULT)[0] for each in found}
-    shared = faults.pop() if len(found) > 1 and len(faults) == 1 else ""
-    shared = shared if all(each.cost.startswith(f"{shared}{_AFTER_FAULT}") for each in found) else ""
+    shared, found = without_fault(costs([of]))
     several = len({each.drill for each in found}) > 1
-    rows = tuple(
-        (
-            *([each.drill] if several else []),
-            *(each.group, each.outcome, each.cost.removeprefix(f"{shared}{_AFTER_FAULT}" if shared else "")),
-        )
-        for each in found
-    )
+    rows = tuple((*([each.drill] if several else []), each.group, each.outcome, each.cost) for each in found)
     caption = ": ".join(filter(None, (of.drill or "what it costs", costs_caption([of]), shared)))
     return Sheet(caption, COLUMNS if several else COLUMNS[1:], rows)
 

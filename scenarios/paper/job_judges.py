@@ -62,5 +62,5 @@ def link_down_job(found: ClaimEvidence) -> Finding:
     """Judge the loss in iterations of a job that fills all ports of its hosts and loses one of 16."""
     cost = job_of(found.drills["job-link-down-full-load"]).edges[0]
     lost = 1 - cost.rate_after / cost.rate_before
-    text = f"{lost:.2%} of iterations ({plain(cost.rate_after)}/s, {plain(cost.rate_before)}/s before)"
+    text = f"{-lost:.2%} of iterations ({plain(cost.rate_after)}/s, {plain(cost.rate_before)}/s before)"
     return Finding(text, 0.03 <= lost <= 0.08)

@@ -123,7 +123,7 @@ def dual_tor_loses(found: ClaimEvidence) -> Finding:
     """Judge 6.25 %: the loss of an 8-rail host without one of its ports; a stalled flow would halt the job."""
     lost = 1 - kept(found.drills["link-down-full-load"], "p0.s0.h0")
     stand, hit = silent(found.drills["link-down"])
-    text = f"{lost:.2%} of the host's goodput, at 90 % load; at 40 % load {stand} of {hit} flows hit stand still"
+    text = f"{-lost:.2%} of the host's goodput, at 90 % load; at 40 % load {stand} of {hit} flows hit stand still"
     return Finding(text, 0.03 <= lost <= 0.08 and stand == 0 < hit)
 
 

@@ -606,8 +606,12 @@ def test_drills_of_two_designs_are_compared_drill_by_drill_on_one_page(tmp_path:
     assert shown.output.count("Do they differ?") == shown.output.count("settings that differ") == 1
     assert "alone: only one ran it: nothing to compare" in shown.output
     text = page.read_text()
-    assert text.count('href="#drill-2"') == 3, "in the answers, and in each group's cost"
+    assert text.count('href="#drill-2"') == 2, "in the answers, and in the table of costs"
     assert 'id="drill-2"' in text
+    head = text[: text.index('id="drill-1"')]
+    assert head.count("One run only: the phase of a timer moves times.") <= 1
+    rows = re.findall(r"<tr><th scope=\"row\"><a href=\"#drill-\d\">.*?</tr>", head)
+    assert [row.count('<span class="mark') for row in rows] == [2, 2], "a drill's row has the cost on both designs"
     assert "Only one group ran alone (one): nothing to compare." in text
     charts = re.findall(r'data-chart="([^"]*)"', text)
     assert len(charts) == len(set(charts)) > 4

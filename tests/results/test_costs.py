@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.results.text.costs import over_runs
+from hpn.results.text.costs import GroupCost, over_runs, without_fault
 from tests.results.measured import job
 from tests.results.sample import metrics
 from tests.results.test_stream_figures import of_goodput
@@ -34,3 +34,15 @@ def test_of_streams_the_goodput_is_told_of_all_runs() -> None:
     runs = [of_goodput(100e6, each) for each in (88.5e6, 78.1e6, 80e6)]
     assert over_runs(runs) == "In 3 runs: -21.9 % to -11.5 % of goodput in the first fault, median -20.0 %."
     assert over_runs([*runs, replace(metrics(), edges=())]) == ""
+
+
+def test_the_fault_is_said_once_where_all_groups_have_it() -> None:
+    one = GroupCost("d", "a", "pass", "ToR crash of x: 3 died.", "f")
+    other = one._replace(group="b", cost="ToR crash of x: none died.")
+    assert without_fault([one, other]) == (
+        "ToR crash of x",
+        [one._replace(cost="3 died."), other._replace(cost="none died.")],
+    )
+    elsewhere = other._replace(cost="ToR crash of y: none died.")
+    assert without_fault([one, elsewhere]) == ("", [one, elsewhere])
+    assert without_fault([one]) == ("", [one])

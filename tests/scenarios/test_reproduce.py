@@ -358,7 +358,7 @@ def test_the_halt_of_a_job_is_what_a_flap_adds_to_an_iteration() -> None:
 def test_what_a_job_loses_is_told_in_iterations() -> None:
     assert _answer("dual-tor-link-down-job", job_link_down_full_load=_job(500, after=1.9))
     found = _found("dual-tor-link-down-job", {"job-link-down-full-load": _job(500, after=1.0)})
-    assert (found.agrees, found.ours) == (False, "50.00% of iterations (1/s, 2/s before)")
+    assert (found.agrees, found.ours) == (False, "-50.00% of iterations (1/s, 2/s before)")
     assert _answer("dual-tor-link-down-job", job_link_down_full_load=_job(500, after=2.0)) is False, "nothing is not it"
 
 

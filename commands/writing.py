@@ -12,7 +12,8 @@ from hpn.commands.followers import tell_next
 from hpn.commands.schemas import Begun, schema_command, schema_option
 from hpn.failover.faults import FAULTS
 from hpn.scenarios.drill.json_schema import drill_schema
-from hpn.scenarios.drill.writing import TEMPLATES, DrillRequest, completed
+from hpn.scenarios.drill.templates import TEMPLATES
+from hpn.scenarios.drill.writing import DrillRequest, completed
 from hpn.testbed.fabric.load import is_path
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.traffic.flows.paths import CHOICES

@@ -22,7 +22,7 @@ from hpn.testbed.vm.engines import has_virtual_time
 
 if TYPE_CHECKING:
     from hpn.results.comparison.gate import Gate
-    from hpn.results.judge.repeats.judging import Repeated
+    from hpn.results.judge.repeats.repeated import Repeated
 
 CANNOT_RUN = "error"
 NO_WORSE = "no figure is worse than its baseline"

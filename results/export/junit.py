@@ -23,7 +23,7 @@ from hpn.results.text.checks import describe
 from hpn.testbed.errors import InputError
 
 if TYPE_CHECKING:
-    from hpn.results.judge.repeats.judging import Repeated
+    from hpn.results.judge.repeats.repeated import Repeated
 
 TRUSTED = "the measurement can be trusted"
 _ATTACHED = ("report.html", "verdict.json", "metrics.json", "events.jsonl")

@@ -18,7 +18,7 @@ from hpn.results.text.width import shortened
 from hpn.results.text.xml import possible
 
 if TYPE_CHECKING:
-    from hpn.results.judge.repeats.judging import Repeated
+    from hpn.results.judge.repeats.repeated import Repeated
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

@@ -15,7 +15,7 @@ from hpn.failover.analysis.phrases import many
 from hpn.results.comparison.groups import version_of
 from hpn.results.comparison.run_arguments import REPEATS
 from hpn.results.export.markdown import why
-from hpn.results.judge.repeats.judging import Repeated
+from hpn.results.judge.repeats.repeated import Repeated
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.page import story
 from hpn.results.page.hardware import on_real_hardware

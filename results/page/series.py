@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from hpn.results.export.markdown import why
-from hpn.results.judge.repeats.judging import Repeated, judge_repeats
+from hpn.results.judge.repeats.judging import judge_repeats
+from hpn.results.judge.repeats.repeated import Repeated
 from hpn.results.judge.repeats.source_ports import shared_source_ports
 from hpn.results.judge.repeats.view import estimates_sheet
 from hpn.results.judge.verdict import Check, Outcome

@@ -9,12 +9,13 @@ from pathlib import Path
 from hpn.failover.analysis.port_sampling import Ports, Sampling
 from hpn.failover.faults import PlannedFault
 from hpn.scenarios.drill.capture import Captures
-from hpn.scenarios.drill.checks import Parts, check_drill
+from hpn.scenarios.drill.checks import check_drill
 from hpn.scenarios.drill.client_section import client_of, has_client, is_alone
 from hpn.scenarios.drill.expectations import expectations_of
 from hpn.scenarios.drill.job import JobSpec, plan_of
 from hpn.scenarios.drill.job_section import WORKS, job_of
 from hpn.scenarios.drill.model import Drill, Profile, Workload
+from hpn.scenarios.drill.parts import Parts
 from hpn.scenarios.drill.schema import (
     CaptureSection,
     DrillFile,

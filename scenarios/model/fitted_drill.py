@@ -12,7 +12,8 @@ from pathlib import Path
 from hpn.failover.analysis.offered import Offered, overloads
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.writing import TEMPLATES, DrillRequest, completed, written
+from hpn.scenarios.drill.templates import TEMPLATES
+from hpn.scenarios.drill.writing import DrillRequest, completed, written
 from hpn.scenarios.model.offered import planned_load
 from hpn.testbed.files.document import parse
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from hpn.scenarios.paper.judges import ClaimEvidence, Finding
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding
 
 
 class ClaimAnswer(StrEnum):

@@ -14,7 +14,7 @@ from statistics import fmean
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.scenarios.paper.job_judges import job_of
-from hpn.scenarios.paper.judges import ClaimEvidence, Finding, mean_queue_ms
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding, mean_queue_ms
 
 FACTOR = 2.0
 """Factor, our choice: a mean gain within it agrees with the paper's.

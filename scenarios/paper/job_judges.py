@@ -10,7 +10,8 @@ from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.phrases import plain
 from hpn.results.judge.verdict import at_least
-from hpn.scenarios.paper.judges import HALT_MS, ClaimEvidence, Finding, every
+from hpn.scenarios.paper.judges import HALT_MS
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding, every
 from hpn.testbed.errors import MachineError
 
 

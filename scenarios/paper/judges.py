@@ -5,24 +5,33 @@ A new claim is one function here and one entry in ``scenarios.paper.claims``.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, median
+from collections.abc import Callable, Sequence
+from statistics import median
 
 from hpn.failover.analysis.intervals import RECOVER, phase_interval
-from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from hpn.failover.analysis.ports import PortMetrics, PortResult
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind
 from hpn.results.judge.verdict import Check, Outcome, at_most
-from hpn.scenarios.expect.evidence import Evidence, RunFacts
-from hpn.scenarios.expect.expectation import Expectation
-from hpn.scenarios.expect.outage import WORST_OUTAGE
 from hpn.scenarios.expect.selection import At, Bound
-from hpn.scenarios.expect.verdict import judge_expectation
+from hpn.scenarios.paper.measures import (
+    ClaimEvidence,
+    Finding,
+    deaths,
+    edges_of,
+    every,
+    hit_left,
+    kept,
+    mean_queue_ms,
+    pace,
+    ratios,
+    sampled,
+    silent,
+    still,
+    towards_nics,
+    worst_outage,
+    worst_pair,
+)
 from hpn.scenarios.paper.path_figures import PathFigures
-from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event
-from hpn.testbed.fabric.inventory import Inventory
 from hpn.testbed.fabric.model import LinkKind, Role
 
 NEGLIGIBLE_MS = 100
@@ -37,86 +46,11 @@ AT_ONCE_MS = 5000
 HALT_MS = 9000
 """Duration of a flap's halt in the paper."""
 
-_BACK = 0.95
 _IDLE = 0.01  # share of a port's rate: control frames and acknowledgements
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimEvidence:
-    """Measured and computed evidence: runs by name, path figures by architecture, the whole pod's inventory.
-
-    A run is a drill, or a drill with another seed: ``DRILL@SEED`` (``scenarios.paper.claim.drawn``).
-    """
-
-    drills: Mapping[str, DrillMetrics]
-    events: Mapping[str, Sequence[Event]]  # by the same names
-    paths: Mapping[str, PathFigures]
-    pod: Inventory
-    preset: str = "pod"  # source of ``pod``
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Result for a claim. ``agrees`` is None if unknown: there is no figure, or its limit lies in its interval."""
-
-    ours: str
-    agrees: bool | None
-
-
-_TOLD = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.INCONCLUSIVE: None}
-
-
-def _edges(metrics: DrillMetrics, kind: EdgeKind) -> list[EdgeResult]:
-    return [result for result in metrics.edges if result.edge.kind is kind]
-
-
-def worst_outage(metrics: DrillMetrics, at: At, bound: Bound, limit_ms: float) -> Check:
-    """Compare the longest outage of any flow over all edges of a kind with a limit, as for a drill's expectation."""
-    return judge_expectation(Expectation(WORST_OUTAGE, bound, limit_ms * 1e6, edge=at), Evidence(metrics, RunFacts()))
 
 
 def _ms(check: Check, digits: str) -> str:
     return f"untold ({check.evidence})" if check.measured is None else f"{check.measured:{digits}} ms"
-
-
-def every(*told: bool | Outcome | None) -> bool | None:
-    """Return True if all hold, else False if one does not, else None."""
-    found = [_TOLD.get(one, one) if isinstance(one, Outcome) else one for one in told]
-    return False if False in found else None if None in found else True
-
-
-def deaths(metrics: DrillMetrics) -> int:
-    """Return the number of queue pairs that exhausted their retries."""
-    return sum(result.flows_died for result in metrics.edges)
-
-
-def kept(metrics: DrillMetrics, host: str) -> float:
-    """Return the goodput left for a host's NICs after the first failure has settled, as a share; 1.0: all."""
-    failure = _edges(metrics, EdgeKind.FAILURE)[0]
-    shares = [nic.goodput for nic in failure.nics if nic.nic.startswith(f"{host}.")]
-    return sum(goodput.after_bps for goodput in shares) / sum(goodput.before_bps for goodput in shares)
-
-
-def silent(metrics: DrillMetrics) -> tuple[int, int]:
-    """Return how many hit flows deliver nothing after the first failure has settled, and the number of hit flows."""
-    failure = _edges(metrics, EdgeKind.FAILURE)[0]
-    hit = [flow for flow in metrics.flows_at(failure) if flow.relation.is_touched]
-    return sum(flow.goodput.after_bps < 0.01 * flow.goodput.before_bps for flow in hit), len(hit)
-
-
-def hit_left(metrics: DrillMetrics) -> float:
-    """Return the goodput left for the best hit NIC after the failure has settled, as a share."""
-    failure = _edges(metrics, EdgeKind.FAILURE)[0]
-    shares = [nic.goodput for nic in failure.nics if nic.nic in failure.edge.nics and nic.goodput.before_bps > 0]
-    return max(goodput.after_bps / goodput.before_bps for goodput in shares)
-
-
-def still(metrics: DrillMetrics) -> tuple[int, int]:
-    """Return how many hit flows have their goodput back after the last repair has settled, and how many are hit."""
-    failure, repair = _edges(metrics, EdgeKind.FAILURE)[0], _edges(metrics, EdgeKind.REPAIR)[-1]
-    pairs = zip(metrics.flows_at(failure), metrics.flows_at(repair), strict=True)
-    hit = [(at, end) for at, end in pairs if at.relation.is_touched]
-    return sum(end.goodput.after_bps >= _BACK * at.goodput.before_bps for at, end in hit), len(hit)
 
 
 def dual_tor_loses(found: ClaimEvidence) -> Finding:
@@ -139,7 +73,7 @@ def back_at_once(found: ClaimEvidence) -> Finding:
 
 def _fits_again(metrics: DrillMetrics) -> tuple[str, Outcome]:
     """Return when every flow gets through after the last repair, and the outcome for 'at once'."""
-    repair = _edges(metrics, EdgeKind.REPAIR)[-1]
+    repair = edges_of(metrics, EdgeKind.REPAIR)[-1]
     ms = repair.phases.recover.ms
     if ms is None:
         return "never", Outcome.FAIL
@@ -170,7 +104,7 @@ def long_outage(found: ClaimEvidence) -> Finding:
 def flap_single_tor(found: ClaimEvidence) -> Finding:
     """Judge a flapping link without another port."""
     metrics = found.drills["link-flap-single-tor"]
-    flaps = [each.edge for each in _edges(metrics, EdgeKind.FAILURE)]
+    flaps = [each.edge for each in edges_of(metrics, EdgeKind.FAILURE)]
     away_ms = (flaps[0].window_end_ns - flaps[0].inject_before_ns) / 1e6
     worst = worst_outage(metrics, At.FAILURE, Bound.ABOVE, HALT_MS)
     text = f"halted {_ms(worst, '.0f')} by {len(flaps)} x {away_ms:.0f} ms without carrier"
@@ -225,14 +159,14 @@ def polarisation(found: ClaimEvidence) -> Finding:
 
 def _unused(metrics: DrillMetrics) -> tuple[int, int, int]:
     """Return of the ports from Aggs to ToRs: idle ports, packets dropped by all, number of ports."""
-    ports = [port for port in _sampled(metrics).ports if port.tier == "agg down"]
+    ports = [port for port in sampled(metrics).ports if port.tier == "agg down"]
     return sum(port.load < _IDLE for port in ports), sum(port.drops for port in ports), len(ports)
 
 
 def queues(found: ClaimEvidence) -> Finding:
     """Judge the queues of the ports towards NICs, the mean over ports and time."""
     runs = [found.drills[f"port-load-{name}"] for name in ("clos", "hpn")]
-    clos, hpn = (_towards_nics(run) for run in runs)
+    clos, hpn = (towards_nics(run) for run in runs)
     mean_clos, mean_hpn = (mean_queue_ms(run) for run in runs)
     worst = [max(port.queue_p99_ms for port in ports) for ports in (clos, hpn)]
     shrinks = 1 - mean_hpn / mean_clos if mean_clos else 0.0
@@ -272,42 +206,6 @@ def _computed(found: ClaimEvidence, words: Callable[[PathFigures, PathFigures], 
 def _worst_links(_clos: PathFigures, hpn: PathFigures) -> str:
     loads = f"{hpn.hashed_worst:.0%} by hash, {hpn.turns_worst:.0%} in turn, {hpn.chosen_worst:.0%} by choice"
     return f"load of the worst link at full rate {loads}"
-
-
-def ratios(metrics: DrillMetrics) -> list[float]:
-    """Return for every receiving NIC the load of its busier port over that of the other; infinite if that one idles."""
-    return [nic.ratio or float("inf") for nic in _sampled(metrics).balance]
-
-
-def mean_queue_ms(metrics: DrillMetrics) -> float:
-    """Return the mean queue of the ports towards NICs in ms, over ports and time."""
-    return fmean(port.queue_mean_ms for port in _towards_nics(metrics))
-
-
-def _towards_nics(metrics: DrillMetrics) -> list[PortResult]:
-    return [port for port in _sampled(metrics).ports if port.nic is not None]
-
-
-def _sampled(metrics: DrillMetrics) -> PortMetrics:
-    """Return the metrics of a run's ports. MachineError for a run without samples."""
-    if metrics.ports is None:
-        raise MachineError("a run has no samples of its ports; its drill must say what to sample")
-    return metrics.ports
-
-
-def pace(metrics: DrillMetrics) -> float:
-    """Return the delivered share of packets for the worst NIC; 1.0: all."""
-    sent: Counter[str] = Counter()
-    received: Counter[str] = Counter()
-    for flow in metrics.flows:
-        sent[flow.src_nic] += flow.sent - flow.in_flight_at_end
-        received[flow.src_nic] += flow.received
-    return min(received[nic] / sent[nic] for nic in sent)
-
-
-def worst_pair(metrics: DrillMetrics) -> float:
-    """Return the delivered share of packets for the worst queue pair."""
-    return min(flow.received / (flow.sent - flow.in_flight_at_end) for flow in metrics.flows)
 
 
 def pod(found: ClaimEvidence) -> Finding:

@@ -25,7 +25,8 @@ from hpn.testbed.kernel.process.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import preflight
 from hpn.traffic.flows.flow import FlowSpec
-from hpn.traffic.flows.paths import Router, hashed, in_turn, spread
+from hpn.traffic.flows.path_search import Router
+from hpn.traffic.flows.paths import hashed, in_turn, spread
 from hpn.traffic.flows.patterns import flows_for
 
 QUEUE_PAIRS = 16

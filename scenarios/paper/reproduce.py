@@ -21,7 +21,7 @@ from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.paper.answers import ClaimRow, WithoutRow, document, markdown
 from hpn.scenarios.paper.claim import Claim, ClaimAnswer, Without, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
-from hpn.scenarios.paper.judges import ClaimEvidence, Finding
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding
 from hpn.scenarios.paper.path_figures import PathFigures, measure
 from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError

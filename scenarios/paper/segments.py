@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
-from hpn.scenarios.paper.judges import ClaimEvidence, Finding
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec

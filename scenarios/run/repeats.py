@@ -20,7 +20,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.files.replacing import replace as replace_file
 
 if TYPE_CHECKING:
-    from hpn.results.judge.repeats.judging import Repeated
+    from hpn.results.judge.repeats.repeated import Repeated
 
 FILE = "repeats.json"
 
@@ -66,7 +66,7 @@ def check(drills: Iterable[Drill], repeat: int) -> None:
 def write(out: Path, found: Sequence[Repeated]) -> None:
     """Write OUT/repeats.json, unless there is nothing to write."""
     if found:
-        from hpn.results.judge.repeats.judging import repeats_json
+        from hpn.results.judge.repeats.repeated import repeats_json
 
         replace_file(out / FILE, repeats_json(found))
 

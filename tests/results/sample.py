@@ -12,7 +12,7 @@ from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Settings
 from hpn.failover.analysis.port_sampling import Ports
 from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
-from hpn.results.judge.repeats.judging import Repeated
+from hpn.results.judge.repeats.repeated import Repeated
 from hpn.results.judge.verdict import Verdict, at_least, at_most, decide, holds
 from hpn.results.run.manifest import Manifest
 from hpn.testbed.events import Event, EventKind

@@ -11,7 +11,8 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from hpn.failover.analysis.budget import around
 from hpn.results.export.junit import Judged, junit_xml
-from hpn.results.judge.repeats.judging import Repeated, judge_repeats, repeats_json
+from hpn.results.judge.repeats.judging import judge_repeats
+from hpn.results.judge.repeats.repeated import Repeated, repeats_json
 from hpn.results.judge.repeats.statistic import Statistic
 from hpn.results.judge.repeats.view import repeats_summary
 from hpn.results.judge.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds

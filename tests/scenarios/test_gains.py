@@ -17,7 +17,7 @@ from hpn.scenarios.paper.claim import drawn, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
 from hpn.scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues, period_ms
 from hpn.scenarios.paper.job_claims import JOB_CLAIMS
-from hpn.scenarios.paper.judges import ClaimEvidence, Finding
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding
 from hpn.scenarios.paper.reproduce import choose, drill_file
 from hpn.scenarios.paper.segments import segments, span_of
 from hpn.testbed.errors import MachineError

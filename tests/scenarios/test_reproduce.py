@@ -21,7 +21,7 @@ from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.paper.answers import BEGIN, END, ClaimRow, claims_table, exit_code, markdown, within
 from hpn.scenarios.paper.claim import Claim, ClaimAnswer, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
-from hpn.scenarios.paper.judges import ClaimEvidence, Finding
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding
 from hpn.scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
 from hpn.scenarios.paper.reproduce import FOLDER, Ran, choose, drill_file, judge, reproduce, wanted_of
 from hpn.scenarios.run.calibrate import packets_per_s

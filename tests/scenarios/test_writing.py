@@ -16,7 +16,8 @@ from hpn.failover.faults import FAULTS, parameters
 from hpn.scenarios.drill import catalogue, writing
 from hpn.scenarios.drill.load import drill_from, load_drill
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.writing import TEMPLATES, DrillRequest, written
+from hpn.scenarios.drill.templates import TEMPLATES
+from hpn.scenarios.drill.writing import DrillRequest, written
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse

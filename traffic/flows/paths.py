@@ -11,34 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
 
 from hpn.testbed.entries import Registry
-from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
-
-_Direction = tuple[str, bool]
-"""A link, and True if it is taken upwards: a cable carries its rate each way."""
+from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.flows.path_search import SEARCH, Direction, Router, directions, drawn_ports, heaviest_load, leading_to
 
 _CANDIDATES = 6
 MOST_CANDIDATES = 64
 """Candidates tried for a link-disjoint path: with 16 Aggs, all but one taken, 64 ports miss it once in 60 times."""
-_SEARCH = 256
-
-
-class Router(Protocol):
-    """Paths of packets in a lab without failures."""
-
-    def ports(self, nic: str) -> int:
-        """Return the number of member ports of a NIC's LAG."""
-
-    def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
-        """Return the index of the member port that the LAG picks."""
-
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Return the names of the links on the path."""
-
-    def rate_bps(self, link: str) -> int:
-        """Return the emulated rate of a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +37,7 @@ class _InTurn:
         self.chosen: list[FlowSpec] = []
         self.worst = ("", 0.0)
         self.router = router
-        self.load: Counter[_Direction] = Counter()
+        self.load: Counter[Direction] = Counter()
         self._taken: dict[str, set[int]] = {}
         self._turns: Counter[str] = Counter()
         self._answers: Counter[str] = Counter()
@@ -79,13 +59,13 @@ class _InTurn:
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
         """Return the source port for data, if this is the ``turn``-th flow of its NIC."""
         port = turn % self.router.ports(flow.src_nic)
-        return next(_leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used), flow.sport)
+        return next(leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used), flow.sport)
 
     def answered(self, flow: FlowSpec) -> FlowSpec:
         """Return the flow with the source port of its acknowledgements."""
         used = self._taken.setdefault(flow.dst_nic, set())
         port = self._answers[flow.dst_nic] % self.router.ports(flow.dst_nic)
-        ports = _leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, self.router, used)
+        ports = leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, self.router, used)
         found = replace(flow, ack_sport=next(ports, flow.ack_sport))
         self._answers[flow.dst_nic] += 1
         used.add(found.ack_sport)
@@ -100,7 +80,7 @@ class _InTurn:
         return found
 
     def _weigh(self, flow: FlowSpec, sign: int) -> None:
-        for way in _directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport)):
+        for way in directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport)):
             self.load[way] += sign * int(flow.goodput_bps)
 
 
@@ -114,15 +94,15 @@ class _LinkDisjoint(_InTurn):
 
     def __init__(self, router: Router) -> None:
         super().__init__(router)
-        self._crossed: dict[tuple[str, str], Counter[_Direction]] = {}
+        self._crossed: dict[tuple[str, str], Counter[Direction]] = {}
 
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
         crossed = self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter())
-        best, inner, least = flow.sport, list[_Direction](), (_SEARCH, float("inf"))
+        best, inner, least = flow.sport, list[Direction](), (SEARCH, float("inf"))
         for _, sport in zip(range(MOST_CANDIDATES), self.candidates(flow, turn, used), strict=False):
             links = self.router.links(flow.src_nic, flow.dst_nic, sport)
-            between = _directions(links)[1:-1]
-            cost = (sum(crossed[way] for way in between), _heaviest(between, flow, self.router, self.load))
+            between = directions(links)[1:-1]
+            cost = (sum(crossed[way] for way in between), heaviest_load(between, flow, self.router, self.load))
             if not links:
                 continue
             if cost < least:
@@ -135,7 +115,7 @@ class _LinkDisjoint(_InTurn):
     def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
         """Yield candidate source ports in order of preference."""
         port = turn % self.router.ports(flow.src_nic)
-        return _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
+        return leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
 
 
 class _Anew(_LinkDisjoint):
@@ -151,7 +131,7 @@ class _Anew(_LinkDisjoint):
         links = self.router.links(flow.src_nic, flow.dst_nic, sport)
         free = sport not in self._taken.setdefault(flow.src_nic, set())
         fits = free and bool(links) and self._port(flow, sport) == self._port(flow, flow.sport)
-        if not fits or any(self.load[way] for way in _directions(links)[1:-1]):
+        if not fits or any(self.load[way] for way in directions(links)[1:-1]):
             return False
         self._put(replace(flow, sport=sport))
         return True
@@ -161,12 +141,12 @@ class _Anew(_LinkDisjoint):
         return self._sent(flow)
 
     def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
-        return _leading_to(self._port(flow, flow.sport), flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
+        return leading_to(self._port(flow, flow.sport), flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
 
     def _put(self, flow: FlowSpec) -> None:
         self._taken.setdefault(flow.src_nic, set()).add(flow.sport)
         self._weigh(flow, 1)
-        ways = _directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport))[1:-1]
+        ways = directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport))[1:-1]
         self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter()).update(ways)
 
     def _port(self, flow: FlowSpec, sport: int) -> int:
@@ -190,11 +170,11 @@ class _Drawn(_InTurn):
 
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
         draw = random.Random(f"{self._seed} {flow.id} {flow.src_nic} {flow.dst_nic}")
-        return next(port for port in _drawn(draw) if port not in used)
+        return next(port for port in drawn_ports(draw) if port not in used)
 
     def answered(self, flow: FlowSpec) -> FlowSpec:
         draw = random.Random(f"{self._seed} {flow.id} {flow.dst_nic} {flow.src_nic} acknowledged")
-        return replace(flow, ack_sport=next(_drawn(draw)))
+        return replace(flow, ack_sport=next(drawn_ports(draw)))
 
 
 def spread(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
@@ -252,7 +232,7 @@ def drawn_again(flow: FlowSpec, fits: Callable[[int], bool], seed: int, again: i
     """Return another source port that ``fits``, drawn by ``seed`` for the ``again``-th time (from 1); None if there is
     none."""
     draw = random.Random(f"{seed} {flow.id} {flow.src_nic} {flow.dst_nic} again {again}")
-    return next(filter(fits, islice(_drawn(draw), _SEARCH)), None)
+    return next(filter(fits, islice(drawn_ports(draw), SEARCH)), None)
 
 
 def drawn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = (), seed: int = 0) -> Spread:
@@ -308,36 +288,12 @@ def _chosen(choosing: _InTurn, flows: Sequence[FlowSpec], later: Sequence[Sequen
     return Spread(tuple(choosing.chosen), *choosing.worst)
 
 
-def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[_Direction]) -> int:
+def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[Direction]) -> int:
     port = turn % router.ports(flow.src_nic)
     best, least = flow.sport, float("inf")
-    candidates = _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, router, taken)
+    candidates = leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, router, taken)
     for _, sport in zip(range(_CANDIDATES), candidates, strict=False):
-        heaviest = _heaviest(_directions(router.links(flow.src_nic, flow.dst_nic, sport)), flow, router, load)
+        heaviest = heaviest_load(directions(router.links(flow.src_nic, flow.dst_nic, sport)), flow, router, load)
         if heaviest < least:
             best, least = sport, heaviest
     return best
-
-
-def _heaviest(ways: Sequence[_Direction], flow: FlowSpec, router: Router, load: Counter[_Direction]) -> float:
-    """Return the load of the most loaded link of a path, with this flow on it."""
-    return max(((load[way] + flow.goodput_bps) / router.rate_bps(way[0]) for way in ways), default=0.0)
-
-
-def _drawn(draw: random.Random) -> Iterator[int]:
-    while True:
-        yield draw.randint(SPORT_MIN, SPORT_MAX)
-
-
-def _directions(links: Sequence[str]) -> list[_Direction]:
-    """Return the links of a path with their directions: a path climbs for its first half and then descends."""
-    return [(link, 2 * at < len(links)) for at, link in enumerate(links)]
-
-
-def _leading_to(port: int, nic: str, dst_ip: str, start: int, router: Router, taken: set[int]) -> Iterator[int]:
-    """Yield free source ports from ``start`` on that the LAG of ``nic`` maps to ``port``."""
-    width = SPORT_MAX - SPORT_MIN + 1
-    for step in range(_SEARCH):
-        sport = SPORT_MIN + (start - SPORT_MIN + step) % width
-        if sport not in taken and router.port_for(nic, dst_ip, sport, ROCE_PORT) == port:
-            yield sport

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
-from hpn.traffic.flows.paths import MOST_CANDIDATES, Router
+from hpn.traffic.flows.path_search import Router
+from hpn.traffic.flows.paths import MOST_CANDIDATES
 
 _SEARCH = 4096
 """Most draws for source ports behind one port of a NIC: if it has two ports, half of the draws fit."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hpn.results.judge.repeats.judging import Estimate, Repeated, figures, median_ends
+from hpn.results.judge.repeats.repeated import Estimate, Repeated, figures, median_ends
 from hpn.results.judge.repeats.spread import PUBLISHABLE_REPEATS
 from hpn.results.judge.verdict import Outcome
 from hpn.results.text.comparison import Sheet

@@ -18,8 +18,9 @@ from hpn.commands.overall_page import leave_page
 from hpn.commands.page import Page, Share, json_option, starting, tell_left_out
 from hpn.commands.schemas import schema_command
 from hpn.commands.waiting import say, still_runs, waiting
-from hpn.results.export.ci import OF_BASELINES, OF_FILES, Repeats, ci_document, ci_table, gate_lines, grouped
-from hpn.results.export.ci import exit_code as ci_exit_code
+from hpn.results.export.ci import OF_BASELINES, OF_FILES, ci_document, ci_table, gate_lines
+from hpn.results.export.ci_runs import Repeats, grouped
+from hpn.results.export.ci_runs import exit_code as ci_exit_code
 from hpn.results.run.folder import prepare
 from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.batch.suite import baselines, schedule

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from hpn.results.export.ci import Repeats
+from hpn.results.export.ci_runs import Repeats
 from hpn.results.run.files import dumped, read, write
 
 if TYPE_CHECKING:

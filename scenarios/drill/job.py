@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from hpn.scenarios.drill.path_choice import check_choice, check_source_ports
 from hpn.testbed.errors import InputError
@@ -121,45 +121,6 @@ class JobSpec:
         )
 
 
-def told(job: JobSpec, fabric: Fabric) -> dict[str, str | int | float | bool]:
-    """Return the transport settings for the manifest: parameters for real links, and their scale."""
-    timer, scale, second = job.transport.timer, _scale(job, fabric), fabric.spec.second_class
-    parameters = {f"congestion {key}": value for key, value in asdict(job.congestion).items() if value is not None}
-    return {
-        "recovery": job.recovery,
-        "retry_timer": job.retry_timer,
-        "ib_timeout": job.ib_timeout,
-        "retry_count": job.retry_count,
-        "first_wait_ms": timer.wait_ns(0) / 1e6,
-        "longest_wait_ms": timer.wait_ns(timer.retries(job.retry_count)) / 1e6,
-        "patience_ms": job.transport.patience_ns / 1e6,
-        "window_packets": job.window_packets,
-        "path_mtu": job.path_mtu,
-        "congestion": job.congestion_name,
-        **parameters,
-        "congestion_slower": scale.slower,
-        "congestion_longer": scale.longer,
-        "queue_pairs": job.queue_pairs,
-        "queue_pair_choice": job.choice,
-        "split": job.split,
-        "port_failover": job.port_failover,
-        "port_recovery": job.port_recovery,
-        "source_ports": job.source_ports,
-        **_told_rehash(job.rehash),
-        **({} if second is None else {"second_class_dscp": second.dscp, "second_class_share": second.share}),
-        **({"spray_ports": job.spray, "spray_reorder": job.reorder_packets} if job.spray > 1 else {}),
-        "sizes": "real" if job.real_sizes else "lab",
-        "rates_slower": job.slower,
-    }
-
-
-def _told_rehash(policy: RehashPolicy | None) -> dict[str, float]:
-    if policy is None:
-        return {}
-    rounds = {"rehash_rounds": policy.rounds, "rehash_idle_rounds": policy.idle_rounds}
-    return {**rounds, "rehash_share": policy.share, "rehash_suspend_ms": policy.suspend_ns / 1e6}
-
-
 def plan_of(job: JobSpec, fabric: Fabric) -> JobPlan:
     """Return the plan of the job on a fabric. InputError when it does not fit."""
     laid_out = _laid_out(job, fabric)
@@ -180,7 +141,7 @@ def plan_of(job: JobSpec, fabric: Fabric) -> JobPlan:
         transport=job.transport,
         acks=AckPolicy(_ACK_PACKETS, ack_delay_ns(job)),
         control=job.congestion,
-        scale=_scale(job, fabric),
+        scale=scale_of(job, fabric),
         slower=job.slower,
         choice=job.choice,
         split=job.split,
@@ -194,7 +155,7 @@ def plan_of(job: JobSpec, fabric: Fabric) -> JobPlan:
     )
 
 
-def _scale(job: JobSpec, fabric: Fabric) -> Scale:
+def scale_of(job: JobSpec, fabric: Fabric) -> Scale:
     """Return the scale for parameters of congestion control, which are written for real links."""
     slower = fabric.spec.scale * job.slower
     return Scale(slower, slower if job.stretch is None else job.stretch * job.slower)
@@ -268,7 +229,7 @@ def _queue_pairs(job: JobSpec, laid_out: Job, fabric: Fabric) -> Iterator[QueueP
         for op in program.ops
         if isinstance(op, Send) and op.rail is not None
     )
-    granted = _granted(wanted) if job.congestion.admission(_scale(job, fabric), job.path_mtu) is not None else {}
+    granted = _granted(wanted) if job.congestion.admission(scale_of(job, fabric), job.path_mtu) is not None else {}
     with _about("queue_pairs"):
         many = (len(wanted) + len(granted)) * job.queue_pairs
         check_number(many)

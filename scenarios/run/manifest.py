@@ -9,7 +9,7 @@ import os
 import platform
 
 from hpn.results.run.manifest import Manifest
-from hpn.scenarios.drill.job import told
+from hpn.scenarios.drill.job_settings import told
 from hpn.scenarios.run.client_site import told_of
 from hpn.scenarios.run.phase import phase_of
 from hpn.scenarios.run.run_order import Order

@@ -16,7 +16,8 @@ from hpn.failover.faults import Fault, PlannedFault, parameters
 from hpn.results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
 from hpn.results.run.identity import digest_of
 from hpn.scenarios.drill.describe import fault_in_words, put_elsewhere, traffic_in_words
-from hpn.scenarios.drill.job import Checkpointing, told
+from hpn.scenarios.drill.job import Checkpointing
+from hpn.scenarios.drill.job_settings import told
 from hpn.scenarios.drill.model import Drill, Workload
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.run.client_site import told_of

@@ -18,7 +18,8 @@ from hpn.testbed.kernel.packets.packet import finish_closing
 from hpn.testbed.kernel.process import priority
 from hpn.testbed.lab.breaking.breakage import Breakage
 from hpn.testbed.lab.breaking.impair import Impairments
-from hpn.testbed.lab.convergence import Convergence, ConvergencePart, Gap, expected_routes, until_converged
+from hpn.testbed.lab.convergence import Convergence, ConvergencePart, Gap, until_converged
+from hpn.testbed.lab.expected_routes import expected_routes
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.kernel_parts import kernel_parts
 from hpn.testbed.lab.large_labs import FibState, is_large

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from hpn.testbed.fabric.build import build
 from hpn.testbed.kernel.nftables.nft import Nft
-from hpn.testbed.lab.convergence import Checks, Gap, expected_routes, steering_checks
+from hpn.testbed.lab.convergence import Checks, Gap, steering_checks
+from hpn.testbed.lab.expected_routes import expected_routes
 from hpn.testbed.lab.parts import LabParts
 from hpn.testbed.lag.steering import Steering
 from hpn.testbed.routing.pathcontrol.actions import Steer

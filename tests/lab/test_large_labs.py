@@ -17,7 +17,7 @@ from hpn.testbed.fabric.model import Node, Role
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.kernel.process.priority import go_first
 from hpn.testbed.lab import large_labs
-from hpn.testbed.lab.convergence import expected_routes
+from hpn.testbed.lab.expected_routes import expected_routes
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.large_labs import FibState, is_large
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS

@@ -29,7 +29,7 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.kernel.process import sandbox
-from hpn.testbed.lab.convergence import expected_routes
+from hpn.testbed.lab.expected_routes import expected_routes
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.large_labs import is_large
 from hpn.testbed.lab.service import preflight

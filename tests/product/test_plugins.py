@@ -208,7 +208,8 @@ def test_a_folder_that_is_none_is_told() -> None:
 
 
 _PULSE = """
-from hpn.traffic.flows.patterns import PATTERNS, Demand, Pattern, PatternRequest, Transfer, permutation
+from hpn.traffic.flows.patterns import PATTERNS, Demand, Pattern, PatternRequest, Transfer
+from hpn.traffic.flows.partners import permutation
 
 
 def _pulse(asked: PatternRequest) -> Demand:

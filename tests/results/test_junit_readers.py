@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from junitparser import JUnitXml
 
-from hpn.results.export.ci import CiRun, ci_junit, grouped
+from hpn.results.export.ci import ci_junit
+from hpn.results.export.ci_runs import CiRun, grouped
 from hpn.results.export.junit import Judged, Unmade, judged, junit_xml
 from hpn.results.judge.repeats.judging import judge_repeats
 from hpn.results.judge.verdict import Check, Outcome, Verdict, at_most, decide, holds

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from hpn.results.export.ci import CiRun, ci_summary, grouped
+from hpn.results.export.ci import ci_summary
+from hpn.results.export.ci_runs import CiRun, grouped
 from hpn.results.export.junit import Judged, Unmade
 from hpn.results.export.markdown import cell, code, drills_summary
 from hpn.results.judge.repeats.judging import judge_repeats

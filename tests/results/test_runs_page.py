@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from hpn.commands.report import report
 from hpn.results.comparison.gate import Gate
-from hpn.results.export.ci import CiRun, grouped
+from hpn.results.export.ci_runs import CiRun, grouped
 from hpn.results.judge.verdict import Check, Outcome, at_most, held
 from hpn.results.page.listing import Mark, href
 from hpn.results.page.overview import Head

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from pydantic import TypeAdapter
 
-from hpn.results.export.ci import CiRun, exit_code, grouped
+from hpn.results.export.ci_runs import CiRun, exit_code, grouped
 from hpn.results.judge.repeats.judging import judge_repeats
 from hpn.results.judge.verdict import Outcome, at_most, decide, holds
 from hpn.results.page.runs_page import many_view

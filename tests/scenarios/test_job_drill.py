@@ -13,7 +13,8 @@ from hpn.failover.analysis.job import Death, Iteration, JobFacts, JobMetrics, Me
 from hpn.failover.analysis.metrics.job import job_metrics
 from hpn.failover.analysis.settings import Settings
 from hpn.scenarios.drill.catalogue import find
-from hpn.scenarios.drill.job import JobSpec, plan_of, told
+from hpn.scenarios.drill.job import JobSpec, plan_of
+from hpn.scenarios.drill.job_settings import told
 from hpn.scenarios.drill.load import drill_from, load_drill
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import queue_pairs_of

@@ -14,7 +14,8 @@ from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.flows.flow import Transfers
 from hpn.traffic.flows.framing import wire_bytes
-from hpn.traffic.flows.patterns import PATTERNS, Pattern, PatternRequest, Stream, flows_for, incast, pairs, permutation
+from hpn.traffic.flows.partners import incast, pairs, permutation
+from hpn.traffic.flows.patterns import PATTERNS, Pattern, PatternRequest, Stream, flows_for
 
 shapes = st.builds(
     lambda segments, hosts, spare, rails: build(

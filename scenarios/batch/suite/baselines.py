@@ -13,7 +13,7 @@ from hpn.results.comparison.baseline import Baseline, check_same, read
 from hpn.results.comparison.gate import Gate, file_of, gate, strays, text_of
 from hpn.results.comparison.groups import Across, Compared
 from hpn.results.comparison.run_arguments import opened
-from hpn.results.export.ci import Repeats
+from hpn.results.export.ci_runs import Repeats
 from hpn.results.judge.verdict import Outcome
 from hpn.results.run.identity import identity_of
 from hpn.results.text.printable import printable

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from hpn.results.export.ci import CiRun, Refusal, Repeats, ci_junit, ci_summary, refused_junit, refused_summary
+from hpn.results.export.ci import Refusal, ci_junit, ci_summary, refused_junit, refused_summary
+from hpn.results.export.ci_runs import CiRun, Repeats
 from hpn.results.export.junit import judged
 from hpn.results.page.suite import write_suite
 from hpn.results.run.folder import RunFolder

@@ -1,0 +1,63 @@
+"""Routes that a fabric has once it has converged, by arithmetic on its links. Pure.
+
+Changes when BGP announces something else.
+"""
+
+from __future__ import annotations
+
+from hpn.testbed.fabric.core_ports import preset_tables
+from hpn.testbed.fabric.model import Fabric
+
+
+def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
+    """Return a healthy lab's next hop counts: by switch, for hosts ('a.b.c.d/32') and NIC subnets.
+
+    BGP picks shortest paths and ECMP keeps all of them, so the next hops are the links to neighbours one step nearer.
+    Destinations without a path are left out, as between the rails of a rail-only fabric.
+    """
+    neighbours: dict[str, list[str]] = {node.name: [] for node in fabric.switches}
+    for link in fabric.links:
+        if link.is_routed:
+            neighbours[link.lower.node].append(link.upper.node)
+            neighbours[link.upper.node].append(link.lower.node)
+    routes: dict[str, dict[str, int]] = {node.name: {} for node in fabric.switches}
+    hops_to: dict[frozenset[str], dict[str, int]] = {}
+    for nic in fabric.nics:
+        tors = frozenset(link.upper.node for link in nic.links)
+        if tors not in hops_to:
+            hops_to[tors] = _next_hops(neighbours, tors)
+        host, subnet = f"{nic.ip}/32", nic.subnet
+        for switch, hops in hops_to[tors].items():
+            routes[switch][host] = max(hops, 1)
+            if switch not in tors:
+                routes[switch][subnet] = hops
+    return routes
+
+
+def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:
+    """Return a healthy lab's preset routes per Core: (table, host route) to egress interface."""
+    return {
+        node.name: {
+            (table.number, f"{nic.ip}/32"): table.egress[fabric.node(nic.host).pod].ifindex
+            for table in tables
+            for nic in fabric.nics
+        }
+        for node in fabric.switches
+        if (tables := preset_tables(fabric, node))
+    }
+
+
+def _next_hops(neighbours: dict[str, list[str]], origins: frozenset[str]) -> dict[str, int]:
+    """Return for every switch that can reach ``origins`` the links to neighbours one step nearer (0 at an origin)."""
+    distance = dict.fromkeys(origins, 0)
+    edge = list(origins)
+    while edge:
+        edge = [there for here in edge for there in neighbours[here] if _reached(distance, here, there)]
+    return {here: sum(distance[there] == distance[here] - 1 for there in neighbours[here]) for here in distance}
+
+
+def _reached(distance: dict[str, int], here: str, there: str) -> bool:
+    if there in distance:
+        return False
+    distance[there] = distance[here] + 1
+    return True

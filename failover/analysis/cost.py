@@ -189,7 +189,10 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
         return
     part = "all" if f"{late:.1f}" == f"{lost:.1f}" else f"{late:.1f}"
     of_these = f", {part} of them after the repair" if late >= _LEAST_LOST else ""
-    yield f"{who} lost the time of {lost:.1f} iterations{of_these}"
+    stands = found[-1][1].unfinished
+    yield f"{who} lost the time of {'at least ' if stands else ''}{lost:.1f} iterations{of_these}"
+    if stands:
+        yield f"{who} stood still at the end of the run"
 
 
 def _end_of(deaths: Sequence[Death], edges: Sequence[EdgeResult], who: str) -> str:

@@ -180,7 +180,8 @@ class JobEdge:
     ended when the run did, so that it is a lower bound. ``lost``: iterations that the rate before promised for the
     window less those that were done in it; less than 0 when there were more. An iteration counts with the share of it
     that lies in a window, and so does the usual pause before it; the one that the run cut off as if it took as long as
-    the median, or just until then; of a job that died, not at all.
+    the median of the last five, or just until then. Half of it counts if it took longer than these and than any before
+    the first edge. Of a job that died, it does not count at all.
     """
 
     rate_before: float

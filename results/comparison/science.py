@@ -104,23 +104,25 @@ class DifferenceEvidence:
 def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[DifferenceEvidence, ...]:
     """Return the evidence for every figure with two runs in the first and in another group; nothing if ``why_not``.
 
+    Holm's correction is over the figures of all groups.
     ``to_tell``: the difference for which the number of runs is computed, in the figure's unit; None: the one measured.
     """
     if why_not(groups):
         return ()
     first, *others = groups
     base = _by_key(first)
-    found: list[DifferenceEvidence] = []
+    alone: list[DifferenceEvidence] = []
+    runs_of: list[tuple[Runs, Runs]] = []
     for group in others:
         held = _by_key(group)
         moved = start_moved(summaries(first), summaries(group))
         both = {key: (runs, held[key]) for key, runs in base.items() if key in held and key not in moved}
         told, also = _once({key: of for key, of in both.items() if min(map(len, of)) >= LEAST})
-        alone = [replace(evidence(key, group.label, *of), also=tuple(also[key])) for key, of in told.items()]
-        of_group = _among(alone)
-        figures = sum(each.is_tested for each in of_group)
-        found += [_with_more(each, *told[each.key], to_tell, figures) for each in of_group]
-    return tuple(found)
+        alone += [replace(evidence(key, group.label, *of), also=tuple(also[key])) for key, of in told.items()]
+        runs_of += told.values()
+    figures = sum(each.is_tested for each in alone)
+    corrected = zip(_among(alone), runs_of, strict=True)
+    return tuple(_with_more(each, *of, to_tell, figures) for each, of in corrected)
 
 
 def _once(told: Mapping[Key, tuple[Runs, Runs]]) -> tuple[Mapping[Key, tuple[Runs, Runs]], Mapping[Key, list[Key]]]:

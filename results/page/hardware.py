@@ -15,6 +15,7 @@ from hpn.testbed.lag.host_bond import KERNEL
 from hpn.testbed.vm.engines import ENGINES
 
 TITLE = "On real hardware"
+_STANDARD, _WAIT = "ib", "first_wait_ms"
 
 
 def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = ()) -> Sequence[str]:
@@ -24,8 +25,10 @@ def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = ()) 
         "Switches are Linux routers: they detect and switch as fast as a kernel and a BGP daemon do, not as an ASIC.",
         *_times(dict.fromkeys(run.engine for run in runs)),
         *(_lag(kind) for name in dict.fromkeys(run.datapath for run in runs) if (kind := DATAPATHS.get(name))),
+        *_retries(runs),
         _rates(sorted(set(scales))),
         "There is no PFC: congestion drops packets, where a lossless network pauses senders.",
+        "Path control, where it is on, is hpn's own protocol between host and ToR: the paper leaves it open.",
     ]
     return tuple(lines) if runs else ()
 
@@ -48,6 +51,17 @@ def _lag(kind: LagKind) -> str:
 def _within(kind: LagKind) -> str:
     lost = f"within {milliseconds(kind.failure_within_ms)} ms" if kind.failure_within_ms else "at once"
     return f"{lost} at a lost port, within {milliseconds(kind.repair_within_ms)} ms at a repaired one"
+
+
+def _retries(runs: Iterable[Manifest]) -> Iterator[str]:
+    """Yield how long a job's queue pairs wait by the standard's timer, where real adapters may wait less."""
+    waits = {float(run.job[_WAIT]) for run in runs if run.job.get("retry_timer") == _STANDARD and run.job.get(_WAIT)}
+    if waits:
+        told = " or ".join(f"{milliseconds(each)} ms" for each in sorted(waits))
+        yield (
+            f"A job's queue pairs wait by InfiniBand's timer: {told} before the first retry."
+            " Adapters with adaptive timers retry sooner (retry_timer: adaptive)."
+        )
 
 
 def _rates(scales: Sequence[int]) -> str:

@@ -245,7 +245,7 @@ def _took(made: Manifest) -> str:
 
 
 def _says(verdict: Verdict) -> str:
-    """Return the failures, or the reason for an inconclusive run; for a pass its cost, else its first figures."""
+    """Return the failures and the cost, or the reason for an inconclusive run; for a pass its cost, else figures."""
     if verdict.outcome is Outcome.INCONCLUSIVE:
         return why(verdict)
     if verdict.outcome is Outcome.PASS and verdict.cost:
@@ -260,7 +260,8 @@ def _says(verdict: Verdict) -> str:
             for check in figures
         ]
     more = f"; and {len(broken) - _MOST_FIGURES} more" if len(broken) > _MOST_FIGURES else ""
-    return "; ".join(broken[:_MOST_FIGURES]) + (more if verdict.outcome is Outcome.FAIL else "")
+    said = "; ".join(broken[:_MOST_FIGURES]) + (more if verdict.outcome is Outcome.FAIL else "")
+    return f"{said}. {verdict.cost}" if verdict.outcome is Outcome.FAIL and verdict.cost else said
 
 
 def _filters(runs: Sequence[OneRun], series: Sequence[Series]) -> Iterator[Filter]:

@@ -39,8 +39,12 @@ def costs(comparisons: Sequence[Comparison]) -> Sequence[GroupCost]:
 
 def costs_caption(found: Sequence[Comparison]) -> str:
     """Return the caption of their table; '' if every group has one run."""
-    several = any(len(group.runs) > 1 for each in found for group in each.groups)
-    return "of several runs of a group, the cost of the first, then the range over all" if several else ""
+    runs = [group.runs for each in found for group in each.groups]
+    if not any(len(of) > 1 for of in runs):
+        return ""
+    jobs = any(run.metrics.job is not None for of in runs for run in of)
+    own = "; iterations lost: against the group's own rate before" if jobs else ""
+    return f"the cost of a group's first run, then the range over all its runs{own}"
 
 
 def without_fault(found: Sequence[GroupCost]) -> tuple[str, Sequence[GroupCost]]:

@@ -16,12 +16,14 @@ from hpn.testbed.files.units import format_duration
 from hpn.testbed.lag.datapaths import candidates
 
 _S, _MS = 10**9, 10**6
+_RATE_AFTER_NS = 2 * _S
+"""Longest part of a window that a rate 'after' is taken from (failover.analysis.model.settled_window_ns)."""
 
 
 def return_notes(drill: Drill) -> list[str]:
     """Return the notes, one line each; none if every repaired part has time to return."""
     fabric = build(drill.topology)
-    return [*_settle(drill, fabric), *_flaps(drill, fabric)]
+    return [*_settle(drill, fabric), *_settle_of_lags(drill, fabric), *_flaps(drill, fabric)]
 
 
 def _settle(drill: Drill, fabric: Fabric) -> Iterator[str]:
@@ -34,6 +36,30 @@ def _settle(drill: Drill, fabric: Fabric) -> Iterator[str]:
             f"settle {format_duration(settle_ns)}: BGP returns up to {format_duration(returns_ns)} after a repair"
             " (connect_delay_s, error_wait_min_s), so figures after it are partly of the fabric before;"
             f" write settle: {format_duration(returns_ns + needed_ns)} or more"
+        )
+
+
+def _settle_of_lags(drill: Drill, fabric: Fabric) -> Iterator[str]:
+    """Yield that a job's rate after the repair is taken before a LAG has the port back.
+
+    The rate is that of the last half of the window, 2 s at most. Streams of a fitting load need no second port.
+    """
+    settle_ns = drill.timeline.settle_ns
+    repaired = drill.job is not None and any(
+        edge.kind is EdgeKind.REPAIR and _access_links(planned, edge, fabric)
+        for planned in drill.timeline.faults
+        for edge in planned.edges
+    )
+    slow = max(candidates(drill.topology.lag), key=lambda kind: kind.repair_within_ms, default=None)
+    if not repaired or slow is None:
+        return
+    back_ns = int(slow.repair_within_ms * _MS)
+    needed_ns = back_ns + min(back_ns, _RATE_AFTER_NS)
+    if settle_ns < needed_ns:
+        yield (
+            f"settle {format_duration(settle_ns)}: a LAG by {slow.name} takes a port back up to"
+            f" {format_duration(back_ns)} after its repair, and iterations after it are counted before;"
+            f" write settle: {format_duration(needed_ns)} or more"
         )
 
 

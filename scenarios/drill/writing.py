@@ -126,7 +126,7 @@ def _head(wish: DrillRequest) -> str:
     return "\n".join(
         (
             "# hpn drill show FILE says it in words, hpn drill validate FILE every mistake; all keys: docs/drills.md",
-            f"drill: {wish.name}",
+            f"drill: {one_line(wish.name)}",
             f"summary: {json.dumps(summary[:160])}",
             f"topology: {wish.topology}",
             _with_source_ports(template.runs, wish.source_ports)

@@ -417,3 +417,24 @@ def test_exposed_communication_is_what_no_computing_covers() -> None:
     found = job_metrics(facts, records, np.zeros(0, MESSAGE), (), (0, 100 * MS), Settings())
     assert found.exposed_ms == pytest.approx(5)
     assert told(every(100, 4000)).exposed_ms == 0, "nothing is computed: all of it is communication"
+
+
+def test_of_an_iteration_that_the_end_cut_off_late_the_probable_share_counts() -> None:
+    """It was counted whole, so that a run which ended within a slow one looked faster than one which ended after it."""
+    (cost,) = told(every(100, 3000), 2050, end_ms=4050).edges
+    assert cost.rate_during * 2.05 == pytest.approx((cost.during.low + cost.during.high) / 2, abs=0.1), "nothing known"
+    slower = [*every(100, 2000), *every(290, 4900, 2000)]
+    for end_ms in (4951, 5101, 5189):
+        (cost,) = told(slower, 2050, end_ms=end_ms).edges
+        assert cost.rate_after == pytest.approx(1000 / 290, rel=0.01), "one every 290 ms, also of the last"
+
+
+def test_a_loss_that_goes_on_at_the_end_of_the_run_is_a_lower_bound() -> None:
+    """'lost the time of 51.6 iterations' grew with the run."""
+    stall = JobEdge(8.0, 0.1, 0.1, 6000.0, True, 9.0)
+    job = replace(told(every(100, 4000), end_ms=10_000), edges=(replace(stall, unfinished=False, lost=1.0), stall))
+    said = cost(replace(metrics(), job=job), {})
+    assert said.endswith(
+        "the job lost the time of at least 10.0 iterations, 9.0 of them after the repair,"
+        " the job stood still at the end of the run."
+    )

@@ -75,3 +75,18 @@ def test_show_says_where_one_port_is_enough_or_all_that_is_used(tmp_path: Path) 
     assert "costs no goodput" not in show("link-down-single-tor")
     job = show("link-down-allreduce")
     assert "1 queue pair uses 1 of a NIC's 2 ports; 'queue_pairs: 2' can use all" in job
+
+
+def test_a_job_whose_rate_after_the_repair_is_taken_before_its_port_is_back_is_told() -> None:
+    """With a settle of 3 s iterations_after failed by that alone, and validate said 'good'."""
+    streams = "workload: {queue_pairs: 4, load: 40 %}"
+
+    def notes(settle: str, topology: str = "tiny") -> list[str]:
+        of_job = text(ACCESS, settle, topology).replace(streams, "job: {collective: {kind: all-reduce, size: 1 MB}}")
+        of_job = of_job.replace("queue_pair_deaths: {at_most: 0}", "job_survives: yes")
+        return return_notes(drill_from(parse(of_job, "mine"), Path()))
+
+    (found,) = notes("3 s")
+    assert found.startswith("settle 3 s: a LAG by kernel takes a port back up to 2.1 s after its repair")
+    assert found.endswith("write settle: 4.1 s or more")
+    assert notes("5 s") == notes("3 s", "{preset: tiny, lag: nft}") == []

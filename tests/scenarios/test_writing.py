@@ -223,3 +223,10 @@ def test_a_client_has_no_policy_of_source_ports(new: Callable[..., Result]) -> N
     done = new("mine", "--template", "client", "--source-ports", "hash")
     assert isinstance(done.exception, InputError)
     assert "a client chooses its own" in str(done.exception)
+
+
+@pytest.mark.parametrize("name", ["off", "no", "null"])
+def test_a_name_that_yaml_reads_as_no_text_is_quoted(new: Callable[..., Result], name: str) -> None:
+    """'drill is false; write text such as link-down' was the answer to a drill named 'off'."""
+    assert new(name, "--template", "job").exit_code == 0
+    assert load_drill(f"./{name}.yaml").name == name

@@ -14,6 +14,9 @@ from hpn.failover.analysis.job import Death, Done, Iteration, JobEdge
 from hpn.failover.analysis.model import settled_window_ns
 from hpn.failover.analysis.settings import Settings
 
+_LAST = 5
+"""Iterations that tell how long one takes at the end of the run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Course:
@@ -59,12 +62,12 @@ def job_edge(edge: Edge, course: Course, tick_ns: int, settings: Settings) -> Jo
     longest = max((each.ms for each in under_way), default=0.0)
     open_ms = (course.end_ns - course.open_ns) / 1e6
     unfinished = course.open_ns < until_ns and open_ms > longest
-    during = _rate(course.counted, since_ns, until_ns)
+    during = _likely_rate(course, since_ns, until_ns)
     undone = sum(death.undone for death in course.deaths if at_ns <= death.at_ns < until_ns)
     return JobEdge(
         rate_before=rate,
         rate_during=during,
-        rate_after=_rate(course.counted, settled_ns, until_ns),
+        rate_after=_likely_rate(course, settled_ns, until_ns),
         longest_ms=open_ms if unfinished else longest,
         unfinished=unfinished,
         lost=(rate - during) * (until_ns - since_ns) / 1e9 + undone,
@@ -80,16 +83,16 @@ def _last_end(iterations: Sequence[Iteration], at_ns: int) -> int:
 
 
 def _unfinished(iterations: Sequence[Iteration], deaths: Sequence[Death], end_ns: int) -> Iteration | None:
-    """Return the iteration that the run cut off, with the median time of the others, or as if it had just ended.
+    """Return the iteration that the run cut off, with the median time of the last ones, or as if it had just ended.
 
-    The median is used because an iteration that waited for an outage does not predict the current one. A dead job has
-    none.
+    The last ones, because a job may be slower after a failure. Their median, because an iteration that waited for an
+    outage does not predict the current one. A dead job has none.
     """
     again_ns = 0 if not deaths else deaths[-1].restarted_at_ns
     if not iterations or again_ns is None:
         return None
     begin_ns = max(again_ns, *(each.end_ns for each in iterations))
-    usual_ns = round(median(each.end_ns - each.begin_ns for each in iterations))
+    usual_ns = round(median(each.end_ns - each.begin_ns for each in iterations[-_LAST:]))
     return Iteration(len(iterations), begin_ns, max(begin_ns + usual_ns, end_ns), 0)
 
 
@@ -103,6 +106,13 @@ def _rate(iterations: Sequence[Iteration], from_ns: int, to_ns: int) -> float:
     if to_ns <= from_ns:
         return 0.0
     return sum(_share(each, from_ns, to_ns) for each in iterations) * 1e9 / (to_ns - from_ns)
+
+
+def _likely_rate(course: Course, from_ns: int, to_ns: int) -> float:
+    """Return iterations per second in a time; of one that is overdue and took longer than the last ones half counts."""
+    late = course.overdue is not None and course.overdue.end_ns <= course.end_ns
+    unsure = _share(course.overdue, from_ns, to_ns) / 2 if late and course.overdue is not None else 0.0
+    return _rate(course.counted, from_ns, to_ns) - unsure * 1e9 / max(to_ns - from_ns, 1)
 
 
 def _done(course: Course, rate: float, window_ns: tuple[int, int], tick_ns: int, off: float) -> Done:

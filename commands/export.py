@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,50 +10,35 @@ import click
 from hpn.commands.completing import runs
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import write
+from hpn.results.export.formats import FORMATS, PCAPNG
 from hpn.testbed.errors import InputError
 
-_TRACE, _CONTROL = "perfetto", "pcapng"
-_ENDINGS = {".json": _TRACE, ".pcapng": _CONTROL}
+
+def _help() -> Iterator[str]:
+    yield "Write a RUN folder's timeline for Perfetto, or its captured control frames for Wireshark."
+    yield ""
+    yield "\b"
+    for form in FORMATS.values():
+        first, *more = form.about
+        yield f"x{form.ending:<8} {first}"
+        yield from (f"{'':<9} {line}" for line in more)
 
 
-@click.command()
+@click.command(help="\n".join(_help()))
 @click.argument("run", type=click.Path(file_okay=False, path_type=Path), shell_complete=runs)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write.")
-@click.option("--format", "form", type=click.Choice([_TRACE, _CONTROL]), help="Default: as --out ends.")
-def export(run: Path, out: Path, form: str | None) -> None:
-    """Write a RUN folder's timeline for Perfetto, or its captured control frames for Wireshark.
+@click.option("--format", "name", type=click.Choice(list(FORMATS)), help="Default: as --out ends.")
+def export(run: Path, out: Path, name: str | None) -> None:
+    """Write a run in the format of another program."""
+    from hpn.results.run.reading import read  # numpy
 
-    \b
-    x.json    trace events for ui.perfetto.dev and chrome://tracing: faults, what LAG, LACP, BGP and
-              path control did, outages, paths, iterations of ranks, goodput, queues, load of the machine
-    x.pcapng  LACP, ARP, BGP and the like around each fault, the faults as comments of packets; of a
-              drill that captures (docs/drills.md)
-    """
-    form = form or _ENDINGS.get(out.suffix)
-    if form is None:
-        raise InputError(f"{out} does not say what to write; end it in .json or .pcapng, or say --format")
-    content, gaps = _MAKERS[form](run)
+    name = name or next((form.name for form in FORMATS.values() if form.ending == out.suffix), None)
+    if name is None:
+        endings = " or ".join(form.ending for form in FORMATS.values())
+        raise InputError(f"{out} does not say what to write; end it in {endings}, or say --format")
+    content, gaps = FORMATS[name].content(read(run))
     write(out, content)
     for gap in gaps:
         click.echo(f"missing: {gap}", err=True)
     click.echo(out)
-    tell_next("export", capture=out if form == _CONTROL else None)
-
-
-def _trace(path: Path) -> tuple[bytes, Sequence[str]]:
-    from hpn.results.export.timeline import trace_of  # numpy
-    from hpn.results.run.reading import read
-
-    run = read(path)
-    return trace_of(run), [f"{gap.part}: {gap.why}" for gap in run.gaps]
-
-
-def _control(path: Path) -> tuple[bytes, Sequence[str]]:
-    from hpn.results.export.control import control_frames  # numpy
-    from hpn.results.run.reading import read
-
-    found = control_frames(read(path))
-    return found.file, found.gaps
-
-
-_MAKERS: dict[str, Callable[[Path], tuple[bytes, Sequence[str]]]] = {_TRACE: _trace, _CONTROL: _control}
+    tell_next("export", capture=out if name == PCAPNG.name else None)

@@ -120,7 +120,7 @@ def _job(job: JobSpec, fabric: Fabric) -> list[str]:
     return [
         f"a job of {len(plan.programs) - len(plan.background)} GPUs, again and again: {_work(job.work)}",
         f"{len(plan.queue_pairs)} queue pairs ({job.queue_pairs} a connection), {job.recovery},"
-        f" congestion control {job.congestion_name}, source ports {job.source_ports}",
+        f" congestion control {job.congestion_name}, source ports {job.source_ports}{_less_usual(job)}",
         f"a queue pair dies after {patience_s:.3g} s without an acknowledgement (timer {job.retry_timer},"
         f" timeout {job.ib_timeout}, {job.retry_count} retries), and the job with it",
         *([_ONE_PORT.format(ports=ports)] if lone else []),
@@ -128,6 +128,14 @@ def _job(job: JobSpec, fabric: Fabric) -> list[str]:
         *_rehash(job.rehash),
         *_restart(job.restart),
     ]
+
+
+def _less_usual(job: JobSpec) -> str:
+    """Return the order of hosts and the window where they are not the defaults."""
+    usual = JobSpec(job.work)
+    order = f", hosts {job.order}" if job.order != usual.order else ""
+    window = f", a window of {job.window_packets} packets" if job.window_packets != usual.window_packets else ""
+    return order + window
 
 
 def _spray(job: JobSpec) -> Iterator[str]:

@@ -26,3 +26,11 @@ def test_a_job_s_times_and_sizes_have_the_units_of_its_file() -> None:
     assert "training compute" in told, "the key of the file, not the name of our class"
     assert "_ns" not in told
     assert "_bytes" not in told
+
+
+def test_an_order_and_a_window_that_are_not_the_defaults_are_told() -> None:
+    usual = "\n".join(describe(drill_from(parse(DRILL, "words"), Path())))
+    assert "source ports disjoint\n" in usual
+    text = DRILL.replace("job: {", "job: {order: interleaved, window: 16, ")
+    told = "\n".join(describe(drill_from(parse(text, "words"), Path())))
+    assert "source ports disjoint, hosts interleaved, a window of 16 packets\n" in told

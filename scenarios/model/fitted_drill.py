@@ -27,7 +27,7 @@ _ROOM = 0.95
 class _Fit:
     load: int
     worst: float  # maximum share of any link's rate at any time
-    stranded: int  # queue pairs without a path
+    stranded: int  # queue pairs without a path for data or acknowledgements
     queue_pairs: int
 
 
@@ -82,7 +82,7 @@ def _fit(wish: DrillRequest, percent: int) -> _Fit:
     if load is None:
         return _Fit(percent, 0.0, 0, 0)
     shares = [share for link in load.links for share in link.shares if share is not None]
-    stranded = max(len(span.pathless) for span in load.spans)
+    stranded = max(len({each.flow for each in (*span.pathless, *span.unanswered)}) for span in load.spans)
     return _Fit(percent, max(shares, default=0.0), stranded, load.flows)
 
 

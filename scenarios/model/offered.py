@@ -106,7 +106,7 @@ def _planned(stage: FaultStage, end_ns: int, placing: PathAssignment, count: int
         known=known,
         marred=~everyone,
         why=[""] * count,
-        unanswered={},
+        unanswered=dict.fromkeys(np.flatnonzero(placed.arrives & ~placed.answered).tolist(), ""),
         since_ns=np.full(count, stage.at_ns, dtype=np.int64),
         moved=~everyone,
         down=stage.down,

@@ -26,12 +26,14 @@ from hpn.traffic.fluid.forwarding import MOST_HOPS, Forwarding
 class AssignedPath:
     """Directed links of each flow's data (-1: none), and whether it arrives; it does not if dropped on the path.
 
-    A flow whose NIC has no port left has no links. ``answers``: links of its acknowledgements.
+    A flow whose NIC has no port left has no links. ``answers``: links of its acknowledgements; ``answered``: whether
+    these arrive.
     """
 
     links: NDArray[np.int32]  # (flows, MOST_HOPS)
     arrives: NDArray[np.bool_]
     answers: NDArray[np.int32]  # (flows, MOST_HOPS)
+    answered: NDArray[np.bool_]
 
 
 class PathAssignment:
@@ -56,8 +58,8 @@ class PathAssignment:
                 self._place(2 * flow.id, flow.sport, src, dst, forwarding)
                 self._place(2 * flow.id + 1, flow.ack_sport, dst, src, forwarding)
         links, arrives = self._walk(self._ends, 0, forwarding)
-        answers, _ = self._walk([(dst, src) for src, dst in self._ends], 1, forwarding)
-        return AssignedPath(links, arrives, answers)
+        answers, answered = self._walk([(dst, src) for src, dst in self._ends], 1, forwarding)
+        return AssignedPath(links, arrives, answers, answered)
 
     def _walk(
         self, ends: Sequence[tuple[Nic, Nic]], which: int, forwarding: Forwarding

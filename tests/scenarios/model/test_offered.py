@@ -138,3 +138,10 @@ def test_a_flow_that_an_edge_moved_to_an_overloaded_link_says_when() -> None:
     )
     (span,) = offered_load(links, flows, [going], 10**6).spans
     assert span.crossing == (Crossing(0, 130, 130), Crossing(1, 100, None))
+
+
+def test_a_new_drill_counts_queue_pairs_whose_acknowledgements_have_no_path() -> None:
+    """Of 64 queue pairs 2 lose the path of their data and 2 that of acknowledgements: 4 died, and 2 were allowed."""
+    fabric = "{preset: tiny, hosts: 4, aggs: 4, uplink_rate: 200G, seed: 20261, path_control: {policy: off}}"
+    text = fitted(DrillRequest("streams", "link-down", fabric))
+    assert "queue_pair_deaths: {at_most: 4}  # the fault leaves 4 of 64 queue pairs without a path" in text

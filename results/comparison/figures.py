@@ -47,13 +47,13 @@ class Summary:
     low: float  # the least end of all intervals
     high: float  # the largest; infinite when a run has only a lower bound
     open_ended: bool  # the median is a lower bound
-    unseen: bool = False  # every run has 0 with an upper bound; a stored baseline does not know
+    unseen: float = 0.0  # median of the upper bounds if every run has 0 with one; a stored baseline does not know
 
     def middle(self, key: Key) -> tuple[float, float]:
         """Return the ends between which the median lies: equal unless it is a bound; 0 ms may be any unseen time."""
         if self.open_ended:
             return self.median, math.inf
-        return self.median, self.high if self.unseen and key.unit == MS else self.median
+        return self.median, self.unseen if key.unit == MS and self.unseen else self.median
 
 
 def summaries(group: Group) -> Mapping[Key, Summary]:
@@ -92,5 +92,6 @@ def _summary(values: Sequence[Value]) -> Summary:
     middle = median(value.measured for value in values)
     is_open = any(value.open_ended and value.measured <= middle for value in values)
     high = math.inf if any(value.open_ended for value in values) else max(value.high for value in values)
-    unseen = all(value.measured == value.low == 0 < value.high < math.inf for value in values)
+    none_seen = all(value.measured == value.low == 0 < value.high < math.inf for value in values)
+    unseen = median(value.high for value in values) if none_seen else 0.0
     return Summary(len(values), middle, min(value.low for value in values), high, is_open, unseen)

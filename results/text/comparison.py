@@ -215,7 +215,7 @@ def value_of(found: Summary | None, key: Key) -> str:
     if found is None:
         return "-"
     if found.unseen and key.unit == _MS:
-        return f"< {value_text(rounded_up(found.high), key.unit)}"
+        return f"< {value_text(rounded_up(found.unseen), key.unit)}"
     return at_least(value_text(found.median, key.unit), open_ended=found.open_ended)
 
 

@@ -89,7 +89,7 @@ def not_shown(of: Comparison) -> str:
 
 def _cell(found: Summary | None, key: Key) -> str:
     """Return the median, and below it the range unless the median says it all."""
-    if found is None or found.unseen or found.open_ended or found.low == found.high:
+    if found is None or found.unseen == found.high or found.open_ended or found.low == found.high:
         return value_of(found, key)
     median = value_of(found, key)
     return f"{median}\n{_without(_unit_of(median), interval_of(found, key))}"

@@ -19,7 +19,7 @@ from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.comparison import baseline as baselines
 from hpn.results.comparison.baseline import baseline_of, held_against, read, written
 from hpn.results.comparison.differences import CPU_COST, UNEXPLAINED, Difference, Finding, differences, told_apart
-from hpn.results.comparison.figures import Key, Summary, summaries, values_of
+from hpn.results.comparison.figures import Key, Summary, Value, _summary, summaries, values_of
 from hpn.results.comparison.groups import Across, Compared, check_trusted, grouped
 from hpn.results.comparison.science import science
 from hpn.results.judge.verdict import Verdict, at_most
@@ -36,6 +36,7 @@ from hpn.results.text.comparison import (
     figure_of,
     groups_sheet,
     held_lines,
+    interval_of,
     name_of,
     own_sheet,
     value_of,
@@ -670,7 +671,7 @@ def _of_one_check(text: str, bound: str, more_is_worse: bool | None) -> Compared
 
 def test_a_time_that_no_run_could_see_is_its_bound_and_a_count_of_none_is_none() -> None:
     times, deaths = Key("cut failure 0", "worst outage", "ms"), Key("", "queue pair deaths", "")
-    assert value_of(Summary(1, 0.0, 0.0, 1.051, open_ended=False, unseen=True), times) == "< 1.06 ms"
+    assert value_of(Summary(1, 0.0, 0.0, 1.051, open_ended=False, unseen=1.051), times) == "< 1.06 ms"
     assert value_of(Summary(2, 0.0, 0.0, 5.0, open_ended=False), times) == "0.00 ms"
     assert value_of(Summary(1, 0.0, 0.0, 0.0, open_ended=False), deaths) == "0"
 
@@ -737,3 +738,11 @@ def test_a_line_of_a_gate_says_of_how_many_runs_and_counts_per_cent_in_points() 
     assert line(1, 1) == "40 %, 60 % before: worse by at least 18.50 points"
     assert line(1, 5) == "40 % (median of 5), 60 % before (one run): worse by at least 18.50 points"
     assert line(5, 4, "ms") == "40.0 ms (median of 4), 60.0 ms before (median of 5): worse by at least 18.5 ms"
+
+
+def test_the_median_of_runs_that_saw_nothing_is_below_the_median_of_their_bounds() -> None:
+    """'< 76.9 ms' was the largest bound; 8 of 10 runs had at most 4.66 ms."""
+    found = _summary([Value(0.0, 0.0, high) for high in (4.2, 4.66, 76.9)])
+    assert value_of(found, Key("", "worst outage", "ms")) == "< 4.66 ms"
+    assert found.middle(Key("", "worst outage", "ms")) == (0.0, 4.66)
+    assert interval_of(found, Key("", "worst outage", "ms")) == "0.0 to 76.9 ms"

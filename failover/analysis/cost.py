@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hpn.failover.analysis.job import Death, JobEdge, JobMetrics
+from hpn.failover.analysis.job import LEAST_LOST, Death, JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from hpn.failover.analysis.phrases import about_ms, in_ms, packets, plain, queue_pairs
 from hpn.failover.analysis.scattered import scattered
 
 _MOST_SENTENCES = 3
 _TIMER = "local_ack_timeout_err"
-_LEAST_LOST = 0.1
-"""Iterations: a smaller loss counts as none."""
 _SAME = 0.05
 """Per cent: a smaller change of goodput counts as none."""
 
@@ -184,11 +182,11 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
         yield f"the longest that began after the repair {longest}"
     late = sum(max(each.lost, 0.0) for each in mended)
     lost = sum(max(each.lost, 0.0) for each in broken) + late
-    if lost < _LEAST_LOST:
-        yield f"{who} lost less than {_LEAST_LOST:g} iterations"
+    if lost < LEAST_LOST:
+        yield f"{who} lost less than {LEAST_LOST:g} iterations"
         return
     part = "all" if f"{late:.1f}" == f"{lost:.1f}" else f"{late:.1f}"
-    of_these = f", {part} of them after the repair" if late >= _LEAST_LOST else ""
+    of_these = f", {part} of them after the repair" if late >= LEAST_LOST else ""
     stands = found[-1][1].unfinished
     yield f"{who} lost the time of {'at least ' if stands else ''}{lost:.1f} iterations{of_these}"
     if stands:

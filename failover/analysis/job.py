@@ -195,6 +195,10 @@ class JobEdge:
     undone: int = 0  # of ``lost``: by deaths
 
 
+LEAST_LOST = 0.1
+"""Iterations: a smaller loss counts as none."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobMetrics:
     """Everything measured of a job."""
@@ -231,9 +235,19 @@ class JobMetrics:
         return {name: count for name, count in summed.items() if count}
 
     @property
+    def lost(self) -> float:
+        """Iterations lost at all edges; an edge with more iterations than promised counts 0."""
+        return sum(max(edge.lost, 0.0) for edge in self.edges)
+
+    @property
+    def stays_dead(self) -> bool:
+        """True if it died and was not started again."""
+        return bool(self.deaths) and self.deaths[-1].restarted_at_ns is None
+
+    @property
     def dead(self) -> bool:
         """True if it died and no restart was configured."""
-        return bool(self.deaths) and self.deaths[-1].restarted_at_ns is None and self.deaths[-1].final
+        return self.stays_dead and self.deaths[-1].final
 
     @property
     def stands(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.phrases import many
 from hpn.results.comparison.differences import Difference, Finding
 from hpn.results.comparison.drills import Comparison
@@ -63,15 +62,11 @@ def _of_figures(
 def survival(groups: Sequence[Group]) -> str:
     """Return the groups whose jobs died without a restart; '' if none did. The text precedes the figures."""
     jobs = [(group.label, [run.metrics.job for run in group.runs if run.metrics.job]) for group in groups]
-    counted = [(label, [*map(_stays_dead, of)]) for label, of in jobs]
+    counted = [(label, [job.stays_dead for job in of]) for label, of in jobs]
     if not any(any(dead) for _, dead in counted):
         return ""
     of = (f"{label}: in {sum(dead)} of {many(len(dead), 'run')}" for label, dead in counted if dead)
     return f"The job dies for good, {'; '.join(of)}."
-
-
-def _stays_dead(job: JobMetrics) -> bool:
-    return bool(job.deaths) and job.deaths[-1].restarted_at_ns is None
 
 
 def _by_tests(

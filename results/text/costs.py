@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from hpn.failover.analysis.job import LEAST_LOST
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.comparison.drills import Comparison
 from hpn.results.comparison.groups import LEAST, Group
@@ -18,8 +19,6 @@ from hpn.results.text.comparison import Sheet
 
 COLUMNS = ("drill", "group", "outcome", "cost")
 _AFTER_FAULT = ": "
-LEAST_LOST = 0.1
-"""Iterations: a smaller loss is less than that, as in the cost of a run."""
 
 
 class GroupCost(NamedTuple):
@@ -49,10 +48,11 @@ def costs_caption(found: Sequence[Comparison]) -> str:
 
 def without_fault(found: Sequence[GroupCost]) -> tuple[str, Sequence[GroupCost]]:
     """Return the fault that begins the cost of all groups, and the costs without it; '' if it is not the same."""
-    faults = {each.cost.partition(_AFTER_FAULT)[0] for each in found if _AFTER_FAULT in each.cost}
-    if len(found) < LEAST or len(faults) != 1 or not all(_AFTER_FAULT in each.cost for each in found):
+    parts = [each.cost.partition(_AFTER_FAULT) for each in found]
+    faults = {fault if after else "" for fault, after, _ in parts}
+    if len(found) < LEAST or len(faults) != 1 or "" in faults:
         return "", found
-    return faults.pop(), [each._replace(cost=each.cost.partition(_AFTER_FAULT)[2]) for each in found]
+    return faults.pop(), [each._replace(cost=cost) for each, (_, _, cost) in zip(found, parts, strict=True)]
 
 
 def costs_sheet(of: Comparison) -> Sheet:
@@ -79,11 +79,10 @@ def over_runs(runs: Sequence[DrillMetrics]) -> str:
     '' for one run, and for jobs that died for good, whose loss grows with the run.
     """
     jobs = [run.job for run in runs if run.job is not None]
-    if len(runs) < LEAST or any(job.deaths and job.deaths[-1].restarted_at_ns is None for job in jobs):
+    if len(runs) < LEAST or any(job.stays_dead for job in jobs):
         return ""
     if jobs:
-        lost = [sum(max(edge.lost, 0.0) for edge in job.edges) for job in jobs if job.edges]
-        return _range(lost, len(runs), "iterations lost", _iterations)
+        return _range([job.lost for job in jobs if job.edges], len(runs), "iterations lost", _iterations)
     shares = [value for run in runs for _, _, unit, value, _ in stream_figures(run) if unit == SHARE]
     return _range([share - 100 for share in shares], len(runs), "of goodput in the first fault", _change)
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hpn.failover.analysis.edge import EdgeKind
-from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.job import LEAST_LOST, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult
 from hpn.failover.analysis.phrases import packets, queue_pairs
 from hpn.results.judge.verdict import Outcome, Verdict
 
 EXPECTED = "as the drill expects or allows"
-_LEAST_LOST = 0.1
-"""Iterations: a smaller loss counts as none, as in the cost."""
 
 
 def harm(metrics: DrillMetrics) -> Iterator[str]:
@@ -42,9 +40,8 @@ def _of_job(job: JobMetrics) -> Iterator[str]:
         yield f"the job died {len(job.deaths)} time{'s' * (len(job.deaths) != 1)} and was started again {again}"
     if job.wrong:
         yield f"{job.wrong} results of collectives were wrong"
-    lost = sum(max(edge.lost, 0.0) for edge in job.edges)
-    if lost >= _LEAST_LOST:
-        yield f"the time of {lost:.1f} iterations was lost"
+    if job.lost >= LEAST_LOST:
+        yield f"the time of {job.lost:.1f} iterations was lost"
 
 
 def _taken(edges: Sequence[EdgeResult], kind: EdgeKind) -> Iterator[str]:

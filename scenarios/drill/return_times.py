@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.analysis.settings import Settings
 from hpn.failover.faults import PlannedEdge, PlannedFault
 from hpn.scenarios.drill.model import Drill
 from hpn.testbed.fabric.build import build
@@ -16,7 +17,7 @@ from hpn.testbed.files.units import format_duration
 from hpn.testbed.lag.datapaths import candidates
 
 _S, _MS = 10**9, 10**6
-_RATE_AFTER_NS = 2 * _S
+_RATE_AFTER_NS = int(Settings().goodput_window_s * _S)
 """Longest part of a window that a rate 'after' is taken from (failover.analysis.model.settled_window_ns)."""
 
 

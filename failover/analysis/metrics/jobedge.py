@@ -110,9 +110,10 @@ def _rate(iterations: Sequence[Iteration], from_ns: int, to_ns: int) -> float:
 
 def _likely_rate(course: Course, from_ns: int, to_ns: int) -> float:
     """Return iterations per second in a time; of one that is overdue and took longer than the last ones half counts."""
-    late = course.overdue is not None and course.overdue.end_ns <= course.end_ns
-    unsure = _share(course.overdue, from_ns, to_ns) / 2 if late and course.overdue is not None else 0.0
-    return _rate(course.counted, from_ns, to_ns) - unsure * 1e9 / max(to_ns - from_ns, 1)
+    rate, overdue = _rate(course.counted, from_ns, to_ns), course.overdue
+    if overdue is None or overdue.end_ns > course.end_ns:
+        return rate
+    return rate - _rate([overdue], from_ns, to_ns) / 2
 
 
 def _done(course: Course, rate: float, window_ns: tuple[int, int], tick_ns: int, off: float) -> Done:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.buffer_rules import check_buffers
 from hpn.testbed.fabric.inventory import check_budgets, check_size
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.rules import contradictions
@@ -24,4 +25,5 @@ def build(spec: FabricSpec) -> Fabric:
     check_size(spec)
     fabric = architecture.build(spec)
     check_budgets(fabric)
+    check_buffers(fabric)
     return fabric

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from hpn.testbed.fabric.spec import FabricSpec
 
+_BURST_MS = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Marker:
@@ -51,6 +53,11 @@ def marker_of(spec: FabricSpec) -> Marker | None:
 def frame_bytes(spec: FabricSpec) -> int:
     """Return the largest frame as rates count it: from the Ethernet header on, with room for a VLAN tag."""
     return spec.mtu + 18
+
+
+def burst_bytes(spec: FabricSpec, rate_bps: int) -> int:
+    """Return the bytes that a port of that (emulated) rate may send at once after it was idle."""
+    return max(2 * frame_bytes(spec), int(rate_bps / 8 * _BURST_MS / 1000))
 
 
 def queue_bytes(spec: FabricSpec, rate_bps: int) -> int:

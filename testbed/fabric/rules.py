@@ -7,6 +7,7 @@ from functools import reduce
 
 from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.buffer_rules import buffer_problems
 from hpn.testbed.fabric.marking import frame_bytes, marker_of, queue_bytes
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import did_you_mean
@@ -20,7 +21,8 @@ _DEFAULTS = FabricSpec()
 def contradictions(spec: FabricSpec) -> list[Problem]:
     """Return all conflicts between the values of ``spec``; empty when it can be built. The architecture must exist."""
     of_its_own = ARCHITECTURES[spec.architecture].contradictions(spec)
-    return [*_meaningless(spec), *_tiers(spec), *of_its_own, *_timers(spec), *_daemon(spec), *_lag(spec), *_ecn(spec)]
+    later = (*_timers(spec), *_daemon(spec), *_lag(spec), *_ecn(spec), *buffer_problems(spec))
+    return [*_meaningless(spec), *_tiers(spec), *of_its_own, *later]
 
 
 def _meaningless(spec: FabricSpec) -> Iterator[Problem]:

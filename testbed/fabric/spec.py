@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from hpn.testbed.fabric.switch_spec import SwitchSpec
 from hpn.testbed.files.words import OneOf
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF, PATH_POLICIES, PathPolicy
 
@@ -210,6 +211,9 @@ class FabricSpec(Strict):
     ecn: EcnSpec | None = Field(default=None, description="what switches mark; left out: nothing")
     second_class: SecondClassSpec | None = Field(
         default=None, description="left out: all traffic waits in one queue at each port"
+    )
+    switch: SwitchSpec | None = Field(
+        default=None, description="shared buffers with classes, PFC and trimming; virtual time only"
     )
     soft_roce: bool = Field(
         default=False, description="an RDMA device (rdma_rxe) on every NIC, for programs that speak verbs; root only"

@@ -1,4 +1,4 @@
-"""Check that this kernel supports separate queues for control frames and a second data class at a port."""
+"""Checks that this kernel supports what a port needs: a queue for control frames, and classes of a shared buffer."""
 
 from __future__ import annotations
 
@@ -6,24 +6,39 @@ import os
 from functools import partial
 
 from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.rtnetlink import mmu
 from hpn.testbed.kernel.rtnetlink.htb import add_fifo, port_queues
+from hpn.testbed.kernel.rtnetlink.mmu import PortClass, PortOptions
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.kernel.rtnetlink.red import LOOPBACK, ROOT
 
 _ANY_BYTES = 65536
+_ANY_OPTIONS = PortOptions(_ANY_BYTES, 1000, 0, (PortClass(alpha=1.0),) * mmu.CLASSES, bytes(64))
 
 
 def check() -> None:
-    """Raise MachineError, with a remedy, if it does not. Needs the right to create network namespaces."""
+    """Raise MachineError, with a remedy, if it lacks the first. Needs the right to create network namespaces."""
+    way_out = "modprobe sch_htb cls_u32, or run it with --engine uml-virtual-time"
+    requests = list(port_queues(LOOPBACK, partial(add_fifo, LOOPBACK, _ANY_BYTES), parent=ROOT))
+    _try(requests, "no queue for control frames in this kernel", way_out)
+
+
+def check_buffers(spec: FabricSpec) -> None:
+    """Raise MachineError, with a remedy, if the topology has ``switch:`` and the kernel lacks it."""
+    if spec.switch is not None:
+        request = mmu.add_mmu(LOOPBACK, _ANY_OPTIONS, ROOT)
+        _try([request], "this kernel cannot have switch: (PFC, classes)", "run it with --engine uml-virtual-time")
+
+
+def _try(requests: list[bytes], problem: str, way_out: str) -> None:
     probe = ns.create("class-probe")
     link = Netlink(probe)
     try:
-        link.run(list(port_queues(LOOPBACK, partial(add_fifo, LOOPBACK, _ANY_BYTES), parent=ROOT)))
+        link.run(requests)
     except OSError as error:
-        way_out = "modprobe sch_htb cls_u32, or run it with --engine uml-virtual-time"
-        text = f"no queue for control frames in this kernel ({error.strerror or error}); {way_out}"
-        raise MachineError(text) from error
+        raise MachineError(f"{problem} ({error.strerror or error}); {way_out}") from error
     finally:
         link.close()
         os.close(probe.fd)

@@ -31,6 +31,9 @@ def deviations(lab: Lab) -> tuple[str, ...]:
     return (*contradictions(lab.fabric), *wrong)
 
 
+_CLASSES = ", classes of a shared buffer"
+
+
 def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -> State:
     """Return a healthy lab's state on ``datapath``: LACP partner and rate by port, ECMP seed by switch; pure.
 
@@ -46,6 +49,8 @@ def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = Non
             marks = marking is not None and marking.queue is not None and fabric.node(port.node).is_switch
             divided = fabric.spec.second_class is not None and fabric.node(port.node).is_switch
             behind = ", control first" + ", two queues" * divided + ", marking" * marks
+            if fabric.spec.switch is not None:
+                behind = _CLASSES
             found[f"rate of {port.label}"] = f"{link.rate_bps // 8 * 8} bit/s{behind}"
         if link.kind is not LinkKind.ACCESS:
             continue
@@ -118,7 +123,8 @@ def _rates(lab: Lab, node: Node) -> State:
     for number, port in ports.items():
         rate = f"{rates[number]} bit/s" if number in rates else "not shaped"
         behind = ", with delay" * (number in queues.delayed) + ", control first" * (number in queues.controlled)
-        behind += ", two queues" * (number in queues.divided) + ", marking" * (number in queues.marked)
+        behind += ", two queues" * (number in queues.divided)
+        behind += _CLASSES if number in queues.classes else ", marking" * (number in queues.marked)
         found[f"rate of {port.label}"] = rate + behind
     return found
 

@@ -13,6 +13,7 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel import ns
 from hpn.testbed.lab.classes import check as check_classes
+from hpn.testbed.lab.classes import check_buffers
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lab.markers import choose as choose_marker
 from hpn.testbed.lab.soft_roce import check as check_soft_roce
@@ -56,4 +57,5 @@ def kernel_parts(spec: FabricSpec) -> KernelParts:
     if spec.path_control.chosen.steers:
         check_steering()
     check_soft_roce(spec)
+    check_buffers(spec)
     return KernelParts(lag, marking)

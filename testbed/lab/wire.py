@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.buffers import port_options
 from hpn.testbed.fabric.core_ports import preset_tables
-from hpn.testbed.fabric.marking import frame_bytes, marker_of, quanta
+from hpn.testbed.fabric.marking import burst_bytes, marker_of, quanta
 from hpn.testbed.fabric.marking import queue_bytes as port_queue_bytes
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
 from hpn.testbed.kernel import linkwatch
@@ -25,6 +26,7 @@ from hpn.testbed.kernel.process import open_files
 from hpn.testbed.kernel.process.sandbox import bind_mount
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.htb import Second, add_fifo, port_queues
+from hpn.testbed.kernel.rtnetlink.mmu import add_mmu
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lag.datapath import LagKind
@@ -63,7 +65,6 @@ _HOST_SYSCTLS = (
     Sysctl("net/ipv6/conf/all/disable_ipv6", "1", False, "address detection and router solicitations are noise"),
     Sysctl("net/ipv6/conf/default/disable_ipv6", "1", False, "address detection and router solicitations are noise"),
 )
-_TBF_BURST_MS = 0.5
 _RULE_PRIORITY = 1000  # after the kernel's own rule for local addresses, before the one for main
 _FIRST_NIC_TABLE = 100
 
@@ -207,7 +208,13 @@ def inner_queues(fabric: Fabric, node: Node, marking: MarkerKind | None) -> Iter
 
 
 def inner_queue(fabric: Fabric, link: Link, port: Port, marking: MarkerKind | None) -> Iterator[bytes]:
-    """Yield requests that put control before data; a switch's data queue marks, or is one per traffic class. Pure."""
+    """Yield requests that put control before data; a switch's data queue marks, or is one per traffic class. Pure.
+
+    With ``switch:`` one discipline has all of it.
+    """
+    if fabric.spec.switch is not None:
+        yield add_mmu(port.ifindex, port_options(fabric, port.node, link.rate_bps))
+        return
     marker, second, limit = marker_of(fabric.spec), fabric.spec.second_class, queue_bytes(fabric, link)
     is_switch = fabric.node(port.node).is_switch
     queue = marking.queue if marking is not None and is_switch else None
@@ -255,7 +262,7 @@ def _by_source(nic: Nic) -> Iterator[bytes]:
 
 def shaper(fabric: Fabric, link: Link, port: Port, share: float = 1.0) -> bytes:
     """Return the token bucket of an end of ``link``, at a share of the link's rate; it replaces the present one."""
-    burst = max(2 * frame_bytes(fabric.spec), int(link.rate_bps / 8 * _TBF_BURST_MS / 1000))
+    burst = burst_bytes(fabric.spec, link.rate_bps)
     return rtnl.add_tbf(port.ifindex, int(link.rate_bps * share), burst, queue_bytes(fabric, link))
 
 

@@ -155,6 +155,7 @@ def _unpacked(source: Source, work: Path, on_step: OnStep) -> Path:
     for patch in kernel_recipe.needed(unfinished):
         if not _patch(unfinished, patch):
             raise MachineError(f"{patch.name} does not fit {source.identity.split()[0]}; use another source")
+    kernel_recipe.add_own_source(unfinished)
     unfinished.rename(tree)
     return tree
 

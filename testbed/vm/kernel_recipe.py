@@ -1,4 +1,4 @@
-"""Recipe of our kernels: configuration and patches, each with a test for the sources that need it.
+"""Recipe of our kernels: configuration, our own source, and patches, each with a test for the sources that need it.
 
 Changes when our kernels need another feature. The source's content decides on patches, not its version.
 """
@@ -12,6 +12,10 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 FRAGMENT = _HERE / "uml-kernel.config"
+
+
+OWN_SOURCE = _HERE / "sch_mmu.c"
+"""A queue discipline of ours, compiled into net/sched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,15 @@ def needed(tree: Path) -> Iterator[Path]:
     return (patch.path for patch in PATCHES if patch.needed(tree))
 
 
+def add_own_source(tree: Path) -> None:
+    """Add our source to an unpacked one."""
+    folder = tree / "net" / "sched"
+    (folder / OWN_SOURCE.name).write_bytes(OWN_SOURCE.read_bytes())
+    with (folder / "Makefile").open("a") as makefile:
+        makefile.write(f"obj-y += {OWN_SOURCE.stem}.o\n")
+
+
 def checksum() -> str:
-    """Return the checksum of the configuration and the patches in this checkout."""
-    files = (FRAGMENT, *(patch.path for patch in PATCHES))
+    """Return the checksum of the configuration, our source and the patches in this checkout."""
+    files = (FRAGMENT, OWN_SOURCE, *(patch.path for patch in PATCHES))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

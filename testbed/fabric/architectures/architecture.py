@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
-Problem = tuple[tuple[str, ...], str]
+Problem = tuple[tuple[str | int, ...], str]
 """Location in a specification (keys from the top), and one line with the problem and its fix."""
 
 

@@ -12,18 +12,20 @@ import os
 import socket
 import struct
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hpn.testbed.events import now_ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.buffers import enlarge_receive
-from hpn.testbed.kernel.rtnetlink import rtnl, rtnl_events
+from hpn.testbed.kernel.rtnetlink import mmu, rtnl, rtnl_events
 from hpn.testbed.kernel.rtnetlink.htb import SECOND_CLASS
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading, Queues, parse_bucket, parse_kind
 from hpn.testbed.kernel.rtnetlink.red import parse_marked
 from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
+_MARKING: Mapping[str, Callable[[bytes], int]] = {"red": parse_marked, mmu.KIND: mmu.parse_marked}
+"""Disciplines that mark: the packets that one has marked since its creation, from its RTM_NEWQDISC."""
 _CHUNK = 60_000
 _RECEIVE = 1 << 18
 _READ_AT_ONCE = 256
@@ -131,8 +133,8 @@ class Netlink:
                 found.append(reading)
                 continue
             ifindex, _, inner = parse_kind(body)
-            if inner == "red":
-                marked[ifindex] = marked.get(ifindex, 0) + parse_marked(body)  # the sum, if two queues share the bucket
+            if inner in _MARKING:  # the sum, if two queues share the bucket
+                marked[ifindex] = marked.get(ifindex, 0) + _MARKING[inner](body)
         if marked:
             return [replace(reading, marked=marked.get(reading.ifindex)) for reading in found]
         return found
@@ -148,10 +150,11 @@ class Netlink:
         divided = frozenset(ifindex for _, _, ifindex, parent, _ in found if parent == SECOND_CLASS)
         marked: Counter[int] = Counter()
         for _, body, ifindex, _, kind in found:
-            if kind == "red":
-                marked[ifindex] += parse_marked(body)
+            if kind in _MARKING:
+                marked[ifindex] += _MARKING[kind](body)
         buckets = tuple(reading for reading in readings if reading is not None)
-        return Queues(buckets, delayed, marked, controlled, divided)
+        classes = {ifindex: mmu.parse_counters(body) for _, body, ifindex, _, kind in found if kind == mmu.KIND}
+        return Queues(buckets, delayed, marked, controlled, divided, classes)
 
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = 17

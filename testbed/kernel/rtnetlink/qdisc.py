@@ -9,6 +9,7 @@ import struct
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
+from hpn.testbed.kernel.rtnetlink.mmu import ClassCounters
 from hpn.testbed.kernel.rtnetlink.rtnl import TCMSG_BYTES, attributes
 
 _TCMSG = struct.Struct("=BxxxiIII")
@@ -74,6 +75,7 @@ class Queues:
     marked: Mapping[int, int]  # RED: packets marked since its creation
     controlled: frozenset[int]  # HTB: control frames have a queue that is served first
     divided: frozenset[int]  # data has two queues that share the port
+    classes: Mapping[int, tuple[ClassCounters, ...]]  # mmu: counters of each class, by priority
 
 
 def parse_kind(body: bytes) -> tuple[int, int, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Node, Port
+from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN
 from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
 from hpn.testbed.lab.lab import Lab
@@ -201,6 +203,27 @@ def _presets(lab: Lab, node: Node) -> dict[str, list[str]]:
     return found
 
 
+def _queues(lab: Lab, concerns: Concerns) -> list[JsonValue]:
+    """Return the queue of every port, or with ``switch:`` those of its classes that were ever used."""
+    rows: list[JsonValue] = []
+    for node in filter(lambda each: concerns(each.name), lab.fabric.nodes):
+        names, queues = _port_names(lab, node), lab.requests(node.name).queues()
+        for bucket in queues.buckets:
+            if bucket.ifindex not in names:
+                continue
+            port: dict[str, JsonValue] = {"node": node.name, "port": names[bucket.ifindex]}
+            classes = [(n, each) for n, each in enumerate(queues.classes.get(bucket.ifindex, ())) if not each.idle]
+            rows += [port | {"priority": number} | asdict(each) for number, each in classes]
+            if bucket.ifindex not in queues.classes:
+                rows.append(port | _bucket_row(bucket, queues.marked.get(bucket.ifindex)))
+    return rows
+
+
+def _bucket_row(bucket: BucketReading, marks: int | None) -> dict[str, JsonValue]:
+    sent = {"sent_packets": bucket.sent_packets, "sent_bytes": bucket.sent_bytes}
+    return {"priority": None, "queue": bucket.backlog_bytes, **sent, "drops": bucket.drops, "marks": marks}
+
+
 def _port_names(lab: Lab, node: Node) -> dict[int, str]:
     ends = [link.end_at(node.name) for link in lab.fabric.links_of(node.name)]
     return {end.ifindex: end.name for end in ends}
@@ -223,4 +246,5 @@ SECTIONS: Mapping[str, Callable[[Lab, Concerns], list[JsonValue]]] = {
     "ecmp": _ecmp,
     "steering": _steering,
     "broken": _broken,
+    "queues": _queues,
 }

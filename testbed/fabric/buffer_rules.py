@@ -1,0 +1,86 @@
+"""Rules for the keys below ``switch:``: each is valid alone, but impossible or meaningless together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.buffers import CONTROL, priority_of, shared_bytes
+from hpn.testbed.fabric.marking import Marker, frame_bytes
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.switch_spec import ClassSpec, SwitchSpec
+
+_CS6 = 48
+_At = tuple[str | int, ...]
+
+
+def buffer_problems(spec: FabricSpec) -> Iterator[Problem]:
+    """Yield all conflicts below ``switch:``, and with the keys that it takes the place of."""
+    switch = spec.switch
+    if switch is None:
+        return
+    for key in ("ecn", "second_class"):
+        if getattr(spec, key) is not None:
+            yield (key,), f"{key} and switch cannot both be; write {key} as one of switch.classes"
+    yield from _priorities(switch)
+    for number, each in enumerate(switch.classes):
+        for field, problem in (*_class(spec, switch, each), *_ecn(spec, switch, each)):
+            yield ("switch", "classes", number, *field), f"priority {each.priority}: {problem}"
+    trimming = next((each for each in switch.classes if each.priority == switch.trimming.priority), None)
+    if trimming is not None and (trimming.lossless or trimming.trim):
+        yield ("switch", "trimming", "priority"), f"priority {trimming.priority} is lossless or trims; write another"
+
+
+def check_buffers(fabric: Fabric) -> None:
+    """Raise InputError if the headroom of a switch's ports leaves too little of its buffer to share."""
+    least = 2 * frame_bytes(fabric.spec)
+    for node in fabric.switches if fabric.spec.switch is not None else ():
+        shared = shared_bytes(fabric, node.name)
+        if shared < least:
+            have = fabric.spec.switch.buffer if fabric.spec.switch is not None else 0
+            raise InputError(
+                f"switch.buffer of {have} B: {node.name} needs {have - shared} B for the headroom of its ports;"
+                f" write at least {have - shared + least} B, or less headroom"
+            )
+
+
+def _priorities(switch: SwitchSpec) -> Iterator[Problem]:
+    seen: set[int] = set()
+    taken: dict[int, int] = {}
+    for number, each in enumerate(switch.classes):
+        if each.priority in seen:
+            yield ("switch", "classes", number, "priority"), f"priority {each.priority} is there already"
+        seen.add(each.priority)
+        for dscp in each.dscp:
+            if taken.setdefault(dscp, number) != number:
+                yield ("switch", "classes", number, "dscp"), f"DSCP {dscp} belongs to another class already"
+
+
+def _class(spec: FabricSpec, switch: SwitchSpec, each: ClassSpec) -> Iterator[tuple[_At, str]]:
+    frame = frame_bytes(spec)
+    if each.limit is not None and each.limit > switch.buffer:
+        yield ("limit",), f"the limit of {each.limit} B is above the buffer of {switch.buffer} B"
+    if each.limit is not None and each.limit < frame:
+        yield ("limit",), f"the limit of {each.limit} B is less than one frame of {frame} B"
+    if not each.lossless:
+        for key in ("headroom", "xon_offset"):
+            if getattr(each, key) is not None:
+                yield (key,), f"{key} is for lossless classes; leave it out, or write lossless: yes"
+        return
+    if each.headroom is not None and each.headroom < frame:
+        yield ("headroom",), f"headroom of {each.headroom} B is less than one frame of {frame} B"
+    if each.xon_offset is not None and each.limit is not None and each.xon_offset >= each.limit:
+        yield ("xon_offset",), f"XON would be {each.xon_offset} B below a limit of {each.limit} B: it is never sent"
+    if each.trim:
+        yield ("trim",), "a lossless class drops nothing that could be trimmed; write lossless: no, or leave trim out"
+    if each.priority == CONTROL or priority_of(switch)[_CS6] == each.priority:
+        yield ("lossless",), "PFC would stop LACP, BGP or BFD in it, and take links down; write another priority"
+
+
+def _ecn(spec: FabricSpec, switch: SwitchSpec, each: ClassSpec) -> Iterator[tuple[_At, str]]:
+    if each.ecn is not None:
+        marker = Marker(each.ecn.kmin, each.ecn.kmax, each.ecn.pmax)
+        for field, problem in marker.problems(switch.buffer, frame_bytes(spec)):
+            yield ("ecn", field.removesuffix("_bytes")), f"ecn.{field.removesuffix('_bytes')}: {problem}"

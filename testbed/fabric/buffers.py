@@ -1,0 +1,115 @@
+"""Buffers of ports: what ``switch:`` of a topology means at one port, with headroom by formula. Pure.
+
+**Headroom.** After a port decides to send XOFF there still arrive: the packet that crossed the threshold, what is on
+the cable both ways and what the far MAC sends until it obeys (``react_ns`` at the link's rate), the frame that the far
+port has begun, and the burst that its token bucket allows. A PFC frame itself waits for nothing here.
+
+**Scale.** Bytes are not scaled; times are, with the rates: a cable's delay is ``scale`` times as long, so that as many
+bytes are on their way as on the real cable (IEEE 802.1Q annex N has the same sum for real links).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hpn.testbed.fabric.marking import burst_bytes, frame_bytes
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.switch_spec import ClassSpec, SwitchSpec
+from hpn.testbed.kernel.rtnetlink.mmu import CLASSES, PortClass, PortOptions
+
+_NS_PER_M = 5.0
+_QUANTUM_BITS = 512  # of a pause quantum (IEEE 802.3 annex 31B)
+_HOST_BYTES = 64 << 20  # a host's memory, as its sockets' buffers
+_SONIC = {0: 1, 1: 1, 2: 1, 3: 3, 4: 4, 5: 2, 8: 0, 46: 5, 48: 6}
+_OTHERS, _ROUTING, CONTROL = 1, 6, 7
+"""Priority of IP packets without an entry, of routing protocols (CS6), and of frames that are not IP."""
+
+
+def react_ns(spec: FabricSpec, switch: SwitchSpec) -> int:
+    """Return the time from XOFF's arrival to its effect: both ways of the cable and the MAC's response, as emulated."""
+    return round((2 * _NS_PER_M * switch.cable_m + switch.response_ns) * spec.scale)
+
+
+def headroom_bytes(spec: FabricSpec, switch: SwitchSpec, rate_bps: int) -> int:
+    """Return what may arrive by a link of that (emulated) rate after the port decided to send XOFF."""
+    on_the_way = react_ns(spec, switch) * rate_bps // 8 // 10**9
+    return 2 * frame_bytes(spec) + on_the_way + burst_bytes(spec, rate_bps)
+
+
+def priority_of(switch: SwitchSpec) -> bytes:
+    """Return the priority of each DSCP: those of the classes, then SONiC's default map (dscp_to_tc_map)."""
+    own = {dscp: each.priority for each in switch.classes for dscp in each.dscp}
+    return bytes(own.get(dscp, _SONIC.get(dscp, _OTHERS)) for dscp in range(64))
+
+
+def shared_bytes(fabric: Fabric, node: str) -> int:
+    """Return the buffer of a switch that its ports share: what is left beside the headroom of its lossless classes."""
+    switch = _switch(fabric.spec)
+    return switch.buffer - sum(
+        _headroom(fabric.spec, switch, each, link.rate_bps)
+        for link in fabric.links_of(node)
+        for each in switch.classes
+        if each.lossless
+    )
+
+
+def port_options(fabric: Fabric, node: str, rate_bps: int) -> PortOptions:
+    """Return the options of a port of that (emulated) rate. ValueError for a fabric without ``switch:``."""
+    spec, switch, is_switch = fabric.spec, _switch(fabric.spec), fabric.node(node).is_switch
+    watchdog = switch.watchdog
+    options = PortOptions(
+        buffer=shared_bytes(fabric, node) if is_switch else _HOST_BYTES,
+        quantum_ns=max(_QUANTUM_BITS * 10**9 // rate_bps, 1),
+        react_ns=react_ns(spec, switch),
+        classes=tuple(_classes(spec, switch, rate_bps, is_switch=is_switch)),
+        class_of=priority_of(switch),
+        is_switch=is_switch,
+        trim_bytes=switch.trimming.bytes,
+        trim_class=switch.trimming.priority,
+        trim_dscp=switch.trimming.dscp,
+    )
+    if not is_switch:
+        return replace(options, rdma_dscp=switch.rdma_dscp, cnp_dscp=switch.cnp_dscp)
+    if watchdog is None:
+        return options
+    return replace(options, detect_us=watchdog.detect_ms * 1000, restore_us=watchdog.restore_ms * 1000)
+
+
+def _classes(spec: FabricSpec, switch: SwitchSpec, rate_bps: int, *, is_switch: bool) -> Iterator[PortClass]:
+    given = {each.priority: each for each in switch.classes}
+    for priority in range(CLASSES):
+        each = given.get(priority)
+        if each is None:
+            strict = priority in {_ROUTING, CONTROL, switch.trimming.priority}
+            made = PortClass(quantum=0 if strict else frame_bytes(spec), alpha=1.0)
+        else:
+            made = _port_class(spec, switch, each, rate_bps)
+        yield made if is_switch else replace(made, limit=_HOST_BYTES, alpha=0.0, kmax=0, trim=False, watchdog=False)
+
+
+def _port_class(spec: FabricSpec, switch: SwitchSpec, each: ClassSpec, rate_bps: int) -> PortClass:
+    frame, watchdog, ecn = frame_bytes(spec), switch.watchdog, each.ecn
+    made = PortClass(
+        lossless=each.lossless,
+        trim=each.trim,
+        watchdog=each.lossless and watchdog is not None,
+        forwards=watchdog is not None and watchdog.action == "forward",
+        quantum=0 if each.weight is None else each.weight * frame,
+        limit=each.limit or 0,
+        alpha=each.alpha if each.alpha is not None else 0.0 if each.limit else 1.0,
+        xon_offset=2 * frame if each.xon_offset is None else each.xon_offset,
+        headroom=_headroom(spec, switch, each, rate_bps) if each.lossless else 0,
+    )
+    return made if ecn is None else replace(made, kmin=ecn.kmin, kmax=ecn.kmax, pmax=ecn.pmax)
+
+
+def _headroom(spec: FabricSpec, switch: SwitchSpec, each: ClassSpec, rate_bps: int) -> int:
+    return headroom_bytes(spec, switch, rate_bps) if each.headroom is None else each.headroom
+
+
+def _switch(spec: FabricSpec) -> SwitchSpec:
+    if spec.switch is None:
+        raise ValueError(f"{spec.name} has no switch:")
+    return spec.switch

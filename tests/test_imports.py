@@ -53,6 +53,8 @@ ROOMS = {
     "hpn.testbed.fabric.writing": 38,
     "hpn.testbed.fabric.load": 37,
     "hpn.testbed.fabric.build": 36,
+    "hpn.testbed.fabric.buffers": 33,  # computes the options of a discipline of the kernel
+    "hpn.testbed.fabric.buffer_rules": 34,
     "hpn.testbed.fabric.rules": 35,  # asks what a topology file may name: architectures, LAG datapaths, BGP daemons
     "hpn.testbed.fabric": 20,
     "hpn.testbed.kernel": 20,

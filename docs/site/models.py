@@ -12,10 +12,11 @@ from pydantic_core import PydanticUndefined
 
 from docs.site.markdown import code, page, plain, prose, table
 from hpn.testbed.fabric.spec import Rate
+from hpn.testbed.fabric.switch_spec import Bytes
 from hpn.testbed.files.check import describe, models_in, within_of
 
 _HEAD = ("key", "takes", "default", "")
-_RATE = get_args(Rate)[1]
+_RATE, _BYTES = get_args(Rate)[1], get_args(Bytes)[1]
 
 
 def keys(model: type[BaseModel], *, left_out: Mapping[str, FieldInfo] | None = None) -> str:
@@ -55,6 +56,8 @@ def takes(field: FieldInfo) -> str:
     """What may be written, in a few words."""
     if _RATE in field.metadata:
         return "a rate, such as 200G"
+    if _BYTES in (*field.metadata, *(mark for each in get_args(field.annotation) for mark in get_args(each))):
+        return "bytes, or a size such as 2 MB"
     words = describe(field)
     for long, short in _SHORT.items():
         words = words.replace(long, short)

@@ -35,15 +35,16 @@ def buffer_problems(spec: FabricSpec) -> Iterator[Problem]:
 
 def check_buffers(fabric: Fabric) -> None:
     """Raise InputError if the headroom of a switch's ports leaves too little of its buffer to share."""
-    least = 2 * frame_bytes(fabric.spec)
-    for node in fabric.switches if fabric.spec.switch is not None else ():
-        shared = shared_bytes(fabric, node.name)
-        if shared < least:
-            have = fabric.spec.switch.buffer if fabric.spec.switch is not None else 0
-            raise InputError(
-                f"switch.buffer of {have} B: {node.name} needs {have - shared} B for the headroom of its ports;"
-                f" write at least {have - shared + least} B, or less headroom"
-            )
+    switch = fabric.spec.switch
+    if switch is None:
+        return
+    least, fewest = min((shared_bytes(fabric, node.name), node.name) for node in fabric.switches)
+    needed = switch.buffer - least
+    if least < 2 * frame_bytes(fabric.spec):
+        raise InputError(
+            f"switch.buffer of {switch.buffer} B: {fewest} needs {needed} B for the headroom of its ports;"
+            f" write at least {needed + 2 * frame_bytes(fabric.spec)} B, or less headroom"
+        )
 
 
 def _priorities(switch: SwitchSpec) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Buffers of ports: what ``switch:`` of a topology means at one port, with headroom by formula. Pure.
+"""Buffers of ports: meaning of ``switch:`` of a topology at one port, with headroom by formula. Pure.
 
 **Headroom.** After a port decides to send XOFF there still arrive: the packet that crossed the threshold, what is on
 the cable both ways and what the far MAC sends until it obeys (``react_ns`` at the link's rate), the frame that the far
@@ -40,7 +40,7 @@ def headroom_bytes(spec: FabricSpec, switch: SwitchSpec, rate_bps: int) -> int:
 
 def priority_of(switch: SwitchSpec) -> bytes:
     """Return the priority of each DSCP: those of the classes, then SONiC's default map (dscp_to_tc_map)."""
-    own = {dscp: each.priority for each in switch.classes for dscp in each.dscp}
+    own = {dscp: each.priority for each in switch.in_force for dscp in each.dscp}
     return bytes(own.get(dscp, _SONIC.get(dscp, _OTHERS)) for dscp in range(64))
 
 
@@ -50,7 +50,7 @@ def shared_bytes(fabric: Fabric, node: str) -> int:
     return switch.buffer - sum(
         _headroom(fabric.spec, switch, each, link.rate_bps)
         for link in fabric.links_of(node)
-        for each in switch.classes
+        for each in switch.in_force
         if each.lossless
     )
 
@@ -78,7 +78,7 @@ def port_options(fabric: Fabric, node: str, rate_bps: int) -> PortOptions:
 
 
 def _classes(spec: FabricSpec, switch: SwitchSpec, rate_bps: int, *, is_switch: bool) -> Iterator[PortClass]:
-    given = {each.priority: each for each in switch.classes}
+    given = {each.priority: each for each in switch.in_force}
     for priority in range(CLASSES):
         each = given.get(priority)
         if each is None:

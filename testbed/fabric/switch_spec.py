@@ -42,7 +42,7 @@ class MarkSpec(_Keys):
 
 
 class ClassSpec(_Keys):
-    """A class of traffic: its DSCPs, its place in the scheduler, its share of the buffer."""
+    """Class of traffic: its DSCPs, its place in the scheduler, its share of the buffer."""
 
     priority: int = Field(ge=0, le=7, description="PFC's priority; strict ones are served first, the highest before")
     dscp: list[Dscp] = Field(default_factory=list, description="DSCPs that belong to it")
@@ -54,7 +54,7 @@ class ClassSpec(_Keys):
     )
     xon_offset: Bytes | None = Field(default=None, description="XON so far below the threshold; default two frames")
     headroom: Bytes | None = Field(
-        default=None, description="of each port, for what arrives after XOFF; default by formula (hpn plan)"
+        default=None, description="of each port, for what arrives after XOFF; default by formula"
     )
     ecn: MarkSpec | None = None
     trim: bool = Field(default=False, description="cut packets that would be dropped to their headers; see trimming")
@@ -72,26 +72,32 @@ class WatchdogSpec(_Keys):
 
 
 class TrimmingSpec(_Keys):
-    """Where trimmed packets go: a strict class and a DSCP of their own."""
+    """Trimmed packets: their strict class, DSCP and size."""
 
     priority: int = Field(default=5, ge=0, le=6)
     dscp: Dscp = 11
     bytes: int = Field(default=64, ge=64, le=1024, description="of the IP packet that are left")
 
 
+_SONIC = (
+    ClassSpec(priority=3, dscp=[3], lossless=True, weight=50, alpha=0.125),
+    ClassSpec(priority=4, dscp=[4], lossless=True, weight=50, alpha=0.125),
+)
+
+
 class SwitchSpec(_Keys):
-    """The buffer of every switch. Without classes: SONiC's, priorities 3 and 4 lossless."""
+    """The buffer of every switch."""
 
     buffer: Bytes = Field(default=2_000_000, description="of a switch, shared by all of its ports, headroom included")
-    classes: list[ClassSpec] = Field(
-        default_factory=lambda: [
-            ClassSpec(priority=3, dscp=[3], lossless=True, weight=50, alpha=0.125),
-            ClassSpec(priority=4, dscp=[4], lossless=True, weight=50, alpha=0.125),
-        ]
-    )
+    classes: list[ClassSpec] = Field(default_factory=list, description="left out: priorities 3 and 4 are lossless")
     rdma_dscp: Dscp = Field(default=3, description="NICs mark RDMA packets that have no DSCP so")
     cnp_dscp: Dscp = Field(default=48, description="NICs mark congestion notifications so")
     cable_m: float = Field(default=5.0, ge=0, le=100_000, description="length of each cable, 5 ns a metre")
     response_ns: int = Field(default=0, ge=0, le=10**6, description="a MAC's time to obey a PFC frame, on a real link")
     watchdog: WatchdogSpec | None = Field(default=None, description="left out: none; {}: SONiC's times")
     trimming: TrimmingSpec = TrimmingSpec()
+
+    @property
+    def in_force(self) -> tuple[ClassSpec, ...]:
+        """The classes, or SONiC's if none are given."""
+        return tuple(self.classes) or _SONIC

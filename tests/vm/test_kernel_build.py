@@ -45,6 +45,25 @@ def _source() -> dict[str, str]:
     return {file: text for patch in PATCHES for file, text in _unpatched(patch.path).items()}
 
 
+_PLACE = {"net/sched/Makefile": "obj-y += sch_generic.o\n"}
+"""Place of our own source."""
+
+
+def test_our_own_source_is_added_to_those_of_its_place(tmp_path: Path) -> None:
+    _write(tmp_path, _PLACE)
+    kernel_recipe.add_own_source(tmp_path)
+    assert (tmp_path / "net/sched/Makefile").read_text() == "obj-y += sch_generic.o\nobj-y += sch_mmu.o\n"
+    assert (tmp_path / "net/sched/sch_mmu.c").read_bytes() == kernel_recipe.OWN_SOURCE.read_bytes()
+
+
+def test_another_source_of_ours_is_another_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = kernel_recipe.checksum()
+    changed = tmp_path / "sch_mmu.c"
+    changed.write_bytes(kernel_recipe.OWN_SOURCE.read_bytes() + b"\n")
+    monkeypatch.setattr(kernel_recipe, "OWN_SOURCE", changed)
+    assert kernel_recipe.checksum() != before
+
+
 def _write(tree: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +152,7 @@ def test_a_build_that_fails_gives_the_reason_and_goes_on_where_it_was(tmp_path: 
         "linux:\n\t@test -f again || { touch again; echo 'x.c:1: error: no luck'; exit 1; }\n"
         f"\tprintf '{program}\\n' > linux; chmod +x linux\n"
     )
-    source = _tar(tmp_path, {"Makefile": makefile, "wanted": config, "arch/um/Makefile": "", **_source()})
+    source = _tar(tmp_path, {"Makefile": makefile, "wanted": config, "arch/um/Makefile": "", **_source(), **_PLACE})
     with pytest.raises(MachineError, match=r"x\.c:1: error: no luck"):
         build(_silent, source)
     stages: list[str] = []

@@ -37,6 +37,7 @@ from hpn.failover.faults.node import (
     TorCrash,
     TorDataplaneDeath,
 )
+from hpn.failover.faults.pause import PauseStorm
 from hpn.failover.faults.replace import HostReplaced, SpareTakeover
 from hpn.failover.faults.stack import StackUpgrade
 from hpn.failover.faults.storm import FlapStorm
@@ -66,6 +67,7 @@ __all__ = [
     "NicDown",
     "OneWayLoss",
     "Parameter",
+    "PauseStorm",
     "PlaneDown",
     "PlannedEdge",
     "PlannedFault",
@@ -102,6 +104,7 @@ _ALL: tuple[type[Fault], ...] = (
     BitCorruption,
     LinkDelay,
     RateDrop,
+    PauseStorm,
     NicDown,
     HostDown,
     HostReplaced,

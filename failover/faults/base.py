@@ -28,6 +28,7 @@ class TargetKind(StrEnum):
     ACCESS_LINK = "NIC-ToR link"
     UPLINK = "link between two switches"
     NIC = "NIC"
+    NIC_OR_PORT = "NIC or NIC-ToR link"
     HOST = "host"
     TOR = "ToR"
     AGG = "Agg"
@@ -42,6 +43,7 @@ class Need(StrEnum):
     NFT_INGRESS = "nftables at a port's ingress"
     NFT_FORWARD = "nftables where packets are forwarded"
     NETEM = "netem"
+    LOSSLESS = "queue discipline with PFC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,11 @@ class Fault(ABC):
         """True if nobody is told and a protocol's messages stop: the outage depends on the phase of its timer."""
         lost = {frames for _, frames in self.silences()}
         return self.TELLS is VisibleTo.NOBODY and bool(lost & {Frames.LACP, Frames.BGP})
+
+    @classmethod
+    def misfit(cls, fabric: Fabric) -> str:
+        """Return why no fault of this kind can be on ``fabric``, with the solution; '' when one can."""
+        return ""
 
     def on(self, fabric: Fabric) -> Fault:
         """Return the fault with its fabric data. InputError when it does not fit the fabric."""

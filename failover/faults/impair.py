@@ -17,6 +17,7 @@ from hpn.failover.faults.actions import Action, FaultActions, LostFrames
 from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkFault, Need, TargetKind, VisibleTo
 from hpn.failover.faults.fields import Unit, choice, parameter
 from hpn.failover.faults.streams import EVERYTHING, NOTHING, Direction, Directions, Frames, Stream, streams
+from hpn.testbed.fabric.model import Fabric
 
 
 class Dropped(StrEnum):
@@ -223,6 +224,16 @@ class LinkDelay(_Silent):
 
     delay_ns: int = parameter("delay", Unit.DURATION, MS // 1000, 1000 * MS)
     jitter_ns: int = parameter("jitter", Unit.DURATION, 0, 1000 * MS, default=0)
+
+    @classmethod
+    def misfit(cls, fabric: Fabric) -> str:
+        """Refuse switches with a buffer: netem would take its place at the port."""
+        if fabric.spec.switch is None:
+            return ""
+        return (
+            f"{cls.KIND} would take the buffer of switch: away from its ports; write the cables' length as"
+            " switch.cable_m, or leave switch: out of the topology"
+        )
 
     def silences(self) -> frozenset[Stream]:
         """Return no stream: all frames arrive, later."""

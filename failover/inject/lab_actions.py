@@ -90,6 +90,15 @@ class LabActions:
         """Delay every frame; see ``FaultActions``."""
         return self._on_departure(key, link, Delay(delay_ns, jitter_ns))
 
+    def stick(self, key: Hashable, links: Sequence[Link], priority: int) -> Action:
+        """Have the host's ends send XOFF; see ``FaultActions``."""
+
+        def do() -> None:
+            for link in links:
+                self.impairments.stick(key, link, priority)
+
+        return Action(do, lambda: self.impairments.lift(key))
+
     def slow(self, key: Hashable, link: Link, share: float) -> Action:
         """Reduce a link's rate; see ``FaultActions``."""
         return self._on_departure(key, link, Slow(share))

@@ -17,7 +17,7 @@ from hpn.failover.inject import needs
 from hpn.scenarios.campaign import drillfile
 from hpn.scenarios.campaign.journal import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
 from hpn.scenarios.campaign.labs import Labs
-from hpn.scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw, example, joined
+from hpn.scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw, example, fitting, joined
 from hpn.scenarios.campaign.result import Invariant, Outcome, Report, Result, SequenceJob, Violation
 from hpn.scenarios.campaign.shrink import MOST_TRIES, shrink
 from hpn.scenarios.campaign.survivors import excuse
@@ -45,7 +45,8 @@ def plan_for(
     ``long_faults``: see ``Plan``. None means the value of the folder, or a quarter in virtual time for a new campaign.
     InputError when the fabric cannot carry the workload, or the campaign has faults that this version does not know.
     """
-    kinds = _possible(engine)
+    fabric = build(topology)
+    kinds = _possible(engine, fitting(fabric, FAULTS))
     if os.path.isfile(folder / PLAN):  # unlike Path.is_file, False if not accessible
         before = load(folder)[0]
         kinds = before.kinds
@@ -55,21 +56,21 @@ def plan_for(
             raise InputError(
                 f"{folder} draws {unknown[0]}, which this hpn does not know; use the version it began with"
             )
-    flows_of(drillfile.WORKLOAD, build(topology))
+    flows_of(drillfile.WORKLOAD, fabric)
     if long_faults is None:
         long_faults = _LONG_IN_VIRTUAL_TIME if has_virtual_time(engine) else 0.0
     return Plan(seed, topology, kinds, engine, long_faults)
 
 
-def _possible(engine: str) -> tuple[str, ...]:
-    """Return the kinds of faults that this kernel supports; guests support all."""
+def _possible(engine: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the kinds of faults that this kernel supports; guests support all."""
     if named(engine).own_kernel:
-        return tuple(FAULTS)
+        return kinds
     able: dict[frozenset[Need], bool] = {}
-    for kind, fault in FAULTS.items():
-        if fault.NEEDS not in able:
-            able[fault.NEEDS] = _can_do(kind)
-    return tuple(kind for kind, fault in FAULTS.items() if able[fault.NEEDS])
+    for kind in kinds:
+        if FAULTS[kind].NEEDS not in able:
+            able[FAULTS[kind].NEEDS] = _can_do(kind)
+    return tuple(kind for kind in kinds if able[FAULTS[kind].NEEDS])
 
 
 def _can_do(kind: str) -> bool:

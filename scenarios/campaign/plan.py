@@ -125,10 +125,15 @@ Valid = Callable[[FaultSequence], bool]
 """Function that returns True if a sequence is a valid drill."""
 
 
+def fitting(fabric: Fabric, kinds: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the kinds that can be on ``fabric``."""
+    return tuple(kind for kind in kinds if not FAULTS[kind].misfit(fabric))
+
+
 def choices(fabric: Fabric, kinds: Iterable[str]) -> tuple[Choice, ...]:
-    """Return the possible choices in ``fabric``: the kinds with a target there."""
+    """Return the possible choices in ``fabric``: the kinds that fit it and have a target there."""
     found = []
-    for kind in kinds:
+    for kind in fitting(fabric, kinds):
         targets = tuple(name for name in _names(fabric) if _accepts(fabric, kind, name))
         if targets:
             found.append(Choice(kind, targets, weight(kind, len(targets))))

@@ -22,8 +22,9 @@ def target_problems(parts: Parts) -> Found:
     if parts.fabric is None:
         return
     for planned, where in parts.faults:
-        problem = target_problem(parts.fabric, planned.fault)
-        if problem:
+        if problem := planned.fault.misfit(parts.fabric):
+            yield (*where, "fault"), f"{dotted((*where, 'fault'))}: {problem}"
+        elif problem := target_problem(parts.fabric, planned.fault):
             yield (*where, "target"), f"{dotted((*where, 'target'))}: {problem}"
         elif problem := settling_problem(parts.fabric, planned.fault):
             yield where, f"{dotted(where)}: {problem}"
@@ -88,7 +89,7 @@ def overlap_problems(parts: Parts) -> Found:
         return
     held: list[tuple[PlannedFault, Where]] = []
     for planned, where in parts.faults:
-        if target_problem(parts.fabric, planned.fault):
+        if planned.fault.misfit(parts.fabric) or target_problem(parts.fabric, planned.fault):
             continue
         for other, other_where in held:
             why = clash(other, planned, parts.fabric)

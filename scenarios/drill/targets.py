@@ -28,6 +28,10 @@ _TARGETS: Mapping[TargetKind, Callable[[Fabric], tuple[str, ...]]] = {
     TargetKind.ACCESS_LINK: lambda fabric: _links(fabric, LinkKind.ACCESS),
     TargetKind.UPLINK: lambda fabric: _links(fabric, LinkKind.FABRIC, LinkKind.CORE),
     TargetKind.NIC: lambda fabric: tuple(nic.name for nic in fabric.nics),
+    TargetKind.NIC_OR_PORT: lambda fabric: (
+        *(nic.name for nic in fabric.nics),
+        *_links(fabric, LinkKind.ACCESS),
+    ),
     TargetKind.HOST: lambda fabric: _nodes(fabric, Role.HOST),
     TargetKind.TOR: lambda fabric: _nodes(fabric, Role.TOR),
     TargetKind.AGG: lambda fabric: _nodes(fabric, Role.AGG),

@@ -38,6 +38,11 @@ def headroom_bytes(spec: FabricSpec, switch: SwitchSpec, rate_bps: int) -> int:
     return 2 * frame_bytes(spec) + on_the_way + burst_bytes(spec, rate_bps)
 
 
+def lossless_priorities(switch: SwitchSpec) -> tuple[int, ...]:
+    """Return the priorities for which ports send and obey PFC, in order."""
+    return tuple(sorted(each.priority for each in switch.classes if each.lossless))
+
+
 def priority_of(switch: SwitchSpec) -> bytes:
     """Return the priority of each DSCP: those of the classes, then SONiC's default map (dscp_to_tc_map)."""
     own = {dscp: each.priority for each in switch.in_force for dscp in each.dscp}

@@ -8,6 +8,7 @@ from functools import partial
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import mmu
 from hpn.testbed.kernel.rtnetlink.htb import add_fifo, port_queues
 from hpn.testbed.kernel.rtnetlink.mmu import PortClass, PortOptions
@@ -28,17 +29,34 @@ def check() -> None:
 def check_buffers(spec: FabricSpec) -> None:
     """Raise MachineError, with a remedy, if the topology has ``switch:`` and the kernel lacks it."""
     if spec.switch is not None:
-        request = mmu.add_mmu(LOOPBACK, _ANY_OPTIONS, ROOT)
-        _try([request], "this kernel cannot have switch: (PFC, classes)", "run it with --engine uml-virtual-time")
+        _try([_any_buffer()], "this kernel cannot have switch: (PFC, classes)", "run it with --engine uml-virtual-time")
+
+
+def buffers_problem(space: NetNs) -> str | None:
+    """Return why this kernel cannot have ``switch:``, None if it can; tested in ``space``."""
+    return _refusal(space, [_any_buffer()])
+
+
+def _any_buffer() -> bytes:
+    return mmu.add_mmu(LOOPBACK, _ANY_OPTIONS, ROOT)
 
 
 def _try(requests: list[bytes], problem: str, way_out: str) -> None:
     probe = ns.create("class-probe")
-    link = Netlink(probe)
+    try:
+        refusal = _refusal(probe, requests)
+    finally:
+        os.close(probe.fd)
+    if refusal is not None:
+        raise MachineError(f"{problem} ({refusal}); {way_out}")
+
+
+def _refusal(space: NetNs, requests: list[bytes]) -> str | None:
+    link = Netlink(space)
     try:
         link.run(requests)
     except OSError as error:
-        raise MachineError(f"{problem} ({error.strerror or error}); {way_out}") from error
+        return str(error.strerror or error)
     finally:
         link.close()
-        os.close(probe.fd)
+    return None

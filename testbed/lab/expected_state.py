@@ -124,6 +124,7 @@ def _rates(lab: Lab, node: Node) -> State:
         rate = f"{rates[number]} bit/s" if number in rates else "not shaped"
         behind = ", with delay" * (number in queues.delayed) + ", control first" * (number in queues.controlled)
         behind += ", two queues" * (number in queues.divided)
+        behind += ", stuck" * (number in queues.stuck)
         behind += _CLASSES if number in queues.classes else ", marking" * (number in queues.marked)
         found[f"rate of {port.label}"] = rate + behind
     return found

@@ -152,7 +152,7 @@ def test_every_two_kinds_are_decided_and_the_same_in_both_orders(kind: str, its:
 _KINDS = {
     LINK: {"link", "NIC-ToR link"},
     UPLINK: {"link between two switches"},
-    "p0.s0.h0.r0": {"NIC"},
+    "p0.s0.h0.r0": {"NIC", "NIC or NIC-ToR link"},
     "p0.s0.h0": {"host"},
     TOR: {"ToR", "part of the access links"},
     AGG: {"Agg"},

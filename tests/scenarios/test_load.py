@@ -195,6 +195,7 @@ TARGETS = {
     TargetKind.ACCESS_LINK: "p0.s0.h0.r0.0",
     TargetKind.UPLINK: "p0.s0.t0.0-p0.a0.0",
     TargetKind.NIC: "p0.s0.h0.r0",
+    TargetKind.NIC_OR_PORT: "p0.s0.h0.r0",
     TargetKind.HOST: "p0.s0.h0",
     TargetKind.TOR: "p0.s0.t0.0",
     TargetKind.AGG: "p0.a0.0",
@@ -224,8 +225,9 @@ def test_every_fault_of_the_catalogue_can_be_written(kind: str) -> None:
     lines = [f"fault: {kind}", f"target: {TARGETS[fault.TARGET]}", "at: 2 s"]
     lines += [f"{p.key}: {_written(p)}" for p in parameters(fault).values()]
     lines += [] if fault.REPAIRS_ITSELF else ["for: 5 s"]
+    switch = ", switch: {classes: [{priority: 0, lossless: yes}]}" if kind == "pause-storm" else ""
     text = (
-        "drill: d\nsummary: s\ntopology: {preset: tiny, pods: 2, segments: 1, cores: 2, spare_hosts: 1}\n"
+        f"drill: d\nsummary: s\ntopology: {{preset: tiny, pods: 2, segments: 1, cores: 2, spare_hosts: 1{switch}}}\n"
         f"timeline: {{faults: [{{{', '.join(lines)}}}]}}\nexpect: [packets_lost: {{at_most: 9}}]"
     )
     (planned,) = load(text).timeline.faults

@@ -15,13 +15,20 @@ pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
 ROOT = Path(__file__).parents[2]
 
 
-def test_pfc_headroom_classes_marks_trimming_and_the_watchdog() -> None:
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param("tests/kernel/test_mmu.py", id="pfc, headroom, classes, marks, trimming and the watchdog"),
+        pytest.param("tests/lab/test_stuck_ports.py", id="faults of a lab"),
+    ],
+)
+def test_where_the_kernel_has_the_discipline_nothing_of_it_fails_or_skips(file: str) -> None:
     engine = Uml(virtual_time=True)
     try:
         engine.check()
     except MachineError as error:
         pytest.skip(str(error))
-    command = (sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "tests/kernel/test_mmu.py")
+    command = (sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", file)
     lines: list[str] = []
     result = engine.run(GuestJob(command, ROOT, (), {"PYTHONHASHSEED": "0"}, 1024, 1, 300.0), lines.append)
     said = "\n".join(lines)

@@ -16,6 +16,7 @@ _NLM_F_REPLACE, _NLM_F_CREATE = 0x100, 0x400
 _KIND, _OPTIONS, _STATS2, _STATS_APP = 1, 2, 7, 4  # TCA_*, TCA_STATS_APP
 _LOSSLESS, _TRIM, _WATCHDOG, _FORWARDS = 1, 2, 4, 8  # enum class_flags
 _PORT = struct.Struct("=IIIIII" + "BBBBBBxx" + "64s")  # struct mmu_options, without its classes
+_STUCK_AT = 11  # in _PORT
 _CLASS = struct.Struct("=9I")  # struct mmu_class
 _COUNTERS = struct.Struct("=24Q")  # struct mmu_counters
 
@@ -128,6 +129,11 @@ def parse_counters(body: bytes) -> tuple[ClassCounters, ...]:
     """Return the counters of each class, by priority, from the discipline's RTM_NEWQDISC."""
     stats = attributes(attributes(body[TCMSG_BYTES:])[_STATS2])[_STATS_APP]
     return tuple(ClassCounters(*row) for row in _COUNTERS.iter_unpack(stats[: CLASSES * _COUNTERS.size]))
+
+
+def parse_stuck(body: bytes) -> int:
+    """Return the bit mask of stuck priorities, from the discipline's RTM_NEWQDISC."""
+    return int(_PORT.unpack_from(attributes(body[TCMSG_BYTES:])[_OPTIONS])[_STUCK_AT])
 
 
 def parse_marked(body: bytes) -> int:

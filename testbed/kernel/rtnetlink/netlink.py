@@ -154,7 +154,8 @@ class Netlink:
                 marked[ifindex] += _MARKING[kind](body)
         buckets = tuple(reading for reading in readings if reading is not None)
         classes = {ifindex: mmu.parse_counters(body) for _, body, ifindex, _, kind in found if kind == mmu.KIND}
-        return Queues(buckets, delayed, marked, controlled, divided, classes)
+        stuck = frozenset(number for _, body, number, _, kind in found if kind == mmu.KIND and mmu.parse_stuck(body))
+        return Queues(buckets, delayed, marked, controlled, divided, classes, stuck)
 
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = 17

@@ -76,6 +76,7 @@ class Queues:
     controlled: frozenset[int]  # HTB: control frames have a queue that is served first
     divided: frozenset[int]  # data has two queues that share the port
     classes: Mapping[int, tuple[ClassCounters, ...]]  # mmu: counters of each class, by priority
+    stuck: frozenset[int]  # mmu: a fault has them stop their neighbour all the time
 
 
 def parse_kind(body: bytes) -> tuple[int, int, str]:

@@ -12,6 +12,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.breaking.impair_egress import Delay, EgressShapers, Slow
 from hpn.testbed.lab.breaking.impair_ingress import Corrupt, Drop, IngressChains, Traffic
+from hpn.testbed.lab.breaking.stuck_ports import StuckPorts
 from hpn.testbed.lab.markers import MarkerKind
 
 __all__ = ["Corrupt", "Delay", "Drop", "Impairments", "Slow", "Traffic"]
@@ -31,6 +32,7 @@ class Impairments:
         self._spaces = spaces
         self._chains: dict[str, IngressChains] = {}
         self._shapers = EgressShapers(fabric, requests, marking)
+        self._stuck = StuckPorts(fabric, requests)
 
     def open(self, nodes: Iterable[str]) -> None:
         """Prepare to impair traffic that arrives at these nodes, so that it takes no time later."""
@@ -47,8 +49,13 @@ class Impairments:
         """Impair departing traffic at ``port``, an end of ``link``, from now on."""
         self._shapers.put(key, link, port, what)
 
+    def stick(self, key: Hashable, link: Link, priority: int) -> None:
+        """Have the lower end of ``link``, a host's port, send XOFF for ``priority`` from now on."""
+        self._stuck.put(key, link, priority)
+
     async def lift(self, key: Hashable) -> None:
         """Remove everything under ``key``, if anything. Frames that a delay holds are delivered first."""
         for chains in self._chains.values():
             chains.lift(key)
+        self._stuck.lift(key)
         await self._shapers.lift(key)

@@ -106,3 +106,20 @@ def test_a_port_that_was_made_anew_has_counted_since_then() -> None:
     was, now = replace(IDLE, sent_packets=10, drops=4), replace(IDLE, sent_packets=2, drops=1)
     found = class_use(TOR, LINK.end_at(TOR.name), LINK.name, 3, was, now)
     assert (found.sent_packets, found.drops) == (2, 1)
+
+
+def test_a_control_that_waits_for_marks_needs_a_class_of_rdma_that_marks() -> None:
+    ecn = "classes: [{priority: 3, dscp: [3], lossless: yes, weight: 50%s}]"
+    job = "timeline: {healthy: 2 s}\njob: {messages: {pattern: incast, size: 1 MB}, congestion: dcqcn, rehash: {}}"
+    text = DRILL.replace("timeline: {{healthy: 2 s}}", job.replace("{", "{{").replace("}", "}}"))
+    topology = "{preset: tiny, switch: {buffer: 2 MB, %s}}"
+
+    def drill(classes: str) -> Drill:
+        return drill_from(parse(text.format(topology % classes, "job_survives: yes"), "d.yaml"), Path())
+
+    assert drill(ecn % ", ecn: {kmin: 60 KB, kmax: 240 KB, pmax: 0.8}").job is not None
+    for classes in (ecn % "", (ecn % ", ecn: {kmin: 60 KB, kmax: 240 KB, pmax: 0.8}") + ", rdma_dscp: 4"):
+        with pytest.raises(InputError) as caught:
+            drill(classes)
+        assert any("simai-200g waits for marks and no switch marks" in each for each in caught.value.problems)
+        assert any("job.rehash: no switch marks packets" in each for each in caught.value.problems)

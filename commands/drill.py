@@ -171,7 +171,7 @@ def drill_run(**given: Any) -> int:
     spec = asked_for(options.engine, options.virtual_time)
     _check_together(options, spec)
     with refusals_told(options.junit, options.summary):
-        drills = _chosen(options)
+        drills = _chosen(options, spec)
     page = Page(options.as_json)
     with place_for(options.out) as place:
         batch = options.batch(drills, place)
@@ -197,10 +197,10 @@ def _check_together(options: RunOptions, spec: EngineSpec) -> None:
             check_place(path, option)
 
 
-def _chosen(options: RunOptions) -> list[Drill]:
+def _chosen(options: RunOptions, spec: EngineSpec) -> list[Drill]:
     drills = [catalogue.load(name, options.topology) for name in options.names]
     if options.everything:
-        library = client_site.library(options.topology)
+        library = client_site.library(options.topology, [spec.name])
         tell_left_out(library.left_out)
         drills = [*library.drills]
     if options.slow:

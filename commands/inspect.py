@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import click
+from rich.table import Table
 
 from hpn.commands.completing import nodes as nodes_of_lab
 from hpn.commands.completing import runs
@@ -13,12 +14,14 @@ from hpn.commands.page import as_json_option, lab_option, show
 from hpn.failover.analysis.job import JobMetrics
 from hpn.results.run.folder import load
 from hpn.results.text.nccl import json_rows, lines, rows
+from hpn.results.text.queues import queues_table
 from hpn.results.text.tables import rows_table
 from hpn.testbed.errors import InputError
 from hpn.testbed.lab.service import control, registry
 from hpn.testbed.lab.service.inspect import SECTIONS
 
 _COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
+_QUEUES = "queues"
 _EMPTY = {"broken": "nothing is broken; hpn break TARGET breaks a part"}
 
 
@@ -61,7 +64,12 @@ def inspect(what: str | None, run: Path | None, nodes: tuple[str, ...], lab_name
         click.echo(json.dumps(found, indent=2))
     else:
         of = f" of {', '.join(nodes)}" if nodes else ""
-        show(*(rows_table(name, rows, _EMPTY.get(name, f"{name}: none{of}")) for name, rows in sections.items()))
+        show(*(_table(name, rows, _EMPTY.get(name, f"{name}: none{of}")) for name, rows in sections.items()))
+
+
+def _table(name: str, rows: object, empty: str) -> Table:
+    """Return a section for people; ``--json`` has every counter of a queue."""
+    return queues_table(name, rows, empty) if name == _QUEUES else rows_table(name, rows, empty)
 
 
 def _of_run(what: str, run: Path | None, as_json: bool) -> None:

@@ -82,6 +82,7 @@ def _facts(metric: Metric, limits: str) -> Iterator[tuple[str, str]]:
     wanted += ["a fault"] if needs.fault else []
     wanted += ["a host replaced by a spare"] if needs.takeover else []
     wanted += ["`sample:`"] if needs.samples else []
+    wanted += ["a topology with `switch:`"] if needs.buffers else []
     wanted += ["a NIC of two ports"] if needs.two_ports else []
     wanted += ["a pattern of transfers"] if needs.transfers else []
     yield "needs", ", ".join(wanted)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hpn.failover.analysis.budget import Interval, OutageBudget
+from hpn.failover.analysis.buffers import ClassUse
 from hpn.failover.analysis.congestion import Congestion, EdgeCongestion
 from hpn.failover.analysis.downtime import Downtime
 from hpn.failover.analysis.edge import Edge as Edge
@@ -256,6 +257,7 @@ class DrillMetrics:
     job: JobMetrics | None = None  # when a job or a client ran; streams run beside a client only
     beside: JobMetrics | None = None  # of a client that ran beside a job
     offered: Offered | None = None  # of streams
+    buffers: tuple[ClassUse, ...] | None = None  # where the topology has ``switch:``
 
     @property
     def has_streams(self) -> bool:

@@ -25,6 +25,7 @@ from hpn.results.page.render import rendered
 from hpn.results.page.sections import (
     CheckRow,
     Table,
+    buffers_table,
     check_rows,
     collectives_table,
     counters_table,
@@ -166,7 +167,7 @@ def _tables(metrics: DrillMetrics | None) -> tuple[Sequence[Table], Sequence[Tab
     collectives = None if metrics.job is None else collectives_table(metrics.job)
     counters = None if metrics.job is None else counters_table(metrics.job)
     links = None if metrics.job is None else links_table(metrics.job)
-    found = (offered_table(metrics), collectives, links, counters, ports_table(metrics))
+    found = (offered_table(metrics), collectives, links, counters, ports_table(metrics), buffers_table(metrics))
     host = host_table(metrics)
     return [table for table in found if table is not None], [] if host is None else [host]
 

@@ -14,6 +14,7 @@ from hpn.failover.analysis.phrases import number
 from hpn.results.judge.verdict import Check
 from hpn.results.page.chart import Chart, Line, Moment, thinned
 from hpn.results.page.time_charts import GROUP, X_LABEL
+from hpn.results.text.buffers import buffer_rows
 from hpn.results.text.checks import interval_text, margin_text, measured_text
 from hpn.results.text.job import OF_LINKS, ON_LINKS, placement_rows
 from hpn.results.text.values import milliseconds, value_text
@@ -144,6 +145,12 @@ def ports_table(metrics: DrillMetrics) -> Table | None:
     more += f"; {idle} carried next to nothing" if idle else ""
     columns = ("port", "tier", ">load", ">queue, mean ms", ">p99", ">worst", ">marked", ">dropped")
     return Table(f"Ports, the busiest first, read every {metrics.ports.period_ms:g} ms{more}", columns, rows)
+
+
+def buffers_table(metrics: DrillMetrics) -> Table | None:
+    """Return the classes at ports that stopped others or dropped; None without any."""
+    title, columns, rows = buffer_rows(metrics.buffers or ())
+    return Table(title[0].upper() + title[1:], columns, rows) if rows else None
 
 
 def host_table(metrics: DrillMetrics) -> Table | None:

@@ -75,7 +75,7 @@ def fabric_json(fabric: Fabric) -> bytes:
         stacks=fabric.stacks,
         spec=fabric.spec,
     )
-    return _FILE.dump_json(found)
+    return _FILE.dump_json(found, exclude={"spec": {"switch"}} if fabric.spec.switch is None else None)
 
 
 def fabric_from(path: Path, content: bytes) -> Fabric:

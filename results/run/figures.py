@@ -1,9 +1,9 @@
 """Files of a run folder that are computed from measurements: metrics, verdict, and flat tables of them.
 
 Changes when a figure gets a file. ``results.run.metrics`` makes ``metrics.json``. The flat files are for jq, SQLite and
-spreadsheets: ``flows.jsonl`` has one line per flow and edge, ``ports.json`` the ports, ``transfers.jsonl`` the
-transfers. Files of a job: ``iterations.jsonl``, ``spans.jsonl``, ``placement.jsonl`` and ``counters.json``. Files of a
-client that ran alongside a job: ``client-iterations.jsonl`` and ``client-spans.jsonl``.
+spreadsheets: ``flows.jsonl`` has one line per flow and edge, ``ports.json`` the ports, ``buffers.json`` the classes at
+ports, ``transfers.jsonl`` the transfers. Files of a job: ``iterations.jsonl``, ``spans.jsonl``, ``placement.jsonl`` and
+``counters.json``. Files of a client that ran alongside a job: ``client-iterations.jsonl`` and ``client-spans.jsonl``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from hpn.failover.analysis.buffers import ClassUse
 from hpn.failover.analysis.job import Iteration, JobMetrics, SpanTime
 from hpn.failover.analysis.model import DrillMetrics, FlowEdgeResult
 from hpn.failover.analysis.placement import DataPath, Placement
@@ -27,12 +28,13 @@ SPAN = TypeAdapter(SpanTime)
 COUNTERS = TypeAdapter(Mapping[str, Mapping[str, int]])
 _FLOW_EDGE = TypeAdapter(FlowEdgeResult)
 _PORTS = TypeAdapter(PortMetrics)
+_BUFFERS = TypeAdapter(tuple[ClassUse, ...])
 _TRANSFER = TypeAdapter(Transfer)
 _ITERATION = TypeAdapter(Iteration)
 _WAY = TypeAdapter(DataPath)
 _OF_JOBS = ("iterations.jsonl", "counters.json", "spans.jsonl", "placement.jsonl")
 _OF_CLIENTS = ("client-iterations.jsonl", "client-spans.jsonl")  # alongside a job
-SOMETIMES = ("ports.json", "transfers.jsonl", *_OF_JOBS, *_OF_CLIENTS)
+SOMETIMES = ("ports.json", "buffers.json", "transfers.jsonl", *_OF_JOBS, *_OF_CLIENTS)
 """Files that only some runs have."""
 
 
@@ -54,6 +56,8 @@ def metrics_files(metrics: DrillMetrics, timelines: Timelines = NO_TIMELINES) ->
         for flow in metrics.flows_at(result)
     )
     ports = {} if metrics.ports is None else {"ports.json": _PORTS.dump_json(metrics.ports, indent=2)}
+    if metrics.buffers is not None:
+        ports["buffers.json"] = _BUFFERS.dump_json(metrics.buffers, indent=2)
     return {
         "metrics.json": metrics_json(metrics),
         "flows.jsonl": "".join(lines).encode(),

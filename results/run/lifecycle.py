@@ -21,6 +21,7 @@ _RESULTS = (
     "metrics.json",
     "flows.jsonl",
     "ports.json",
+    "buffers.json",
     "transfers.jsonl",
     "iterations.jsonl",
     "spans.jsonl",

@@ -22,6 +22,7 @@ from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.bounds import at_least
+from hpn.results.text.buffers import buffers_table
 from hpn.results.text.checks import checks_table
 from hpn.results.text.harm import cost_told
 from hpn.results.text.impairment import impairment_table
@@ -67,6 +68,8 @@ def summary(
         course = course_table(metrics.ports)
         parts += [Text(), ports_table(metrics.ports), *map(Text, balance_lines(metrics.ports))]
         parts += [] if course is None else [Text(), course]
+    if metrics is not None and metrics.buffers is not None:
+        parts += [Text(), buffers_table(metrics.buffers)]
     if verdict.checks:
         parts += [Text(), checks_table(verdict.checks)]
     if metrics is not None:

@@ -1,4 +1,4 @@
-"""Check that ports can be sampled on a drill's fabric as it requires; called by ``scenarios.drill.checks``."""
+"""Check that a drill's fabric has the ports and buffers that its expectations are about; called by ``drill.checks``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _MS = 10**6
 
 def expectation_problem(expectation: Expectation, fabric: Fabric, sample: Sampling | None) -> str:
     """Return why an expectation of ports can never be judged, with the solution, or '' if it can."""
+    if expectation.metric.needs.buffers and fabric.spec.switch is None:
+        return "the topology has no switch:; write topology: {preset: NAME, switch: {buffer: 2 MB}}"
     if not expectation.metric.needs.samples:
         return ""
     if sample is None:

@@ -17,7 +17,7 @@ from hpn.scenarios.drill.job_keys import (
 )
 from hpn.scenarios.drill.path_sections import rehash_of, spray_of
 from hpn.scenarios.drill.trace_files import trace_of
-from hpn.testbed.fabric.marking import marker_of
+from hpn.testbed.fabric.buffers import rdma_marker
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Plain, Where, shorten
@@ -85,7 +85,7 @@ def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> Ch
     """Return the chosen congestion control; None if it is invalid or the topology is unknown."""
     if spec is None:
         return None
-    chosen, problems = written(given, spec.nic_port_rate, marker_of(spec))
+    chosen, problems = written(given, spec.nic_port_rate, rdma_marker(spec))
     for where, text in problems:
         mistakes.add(("job", "congestion", *where), f"job.congestion: {text}")
     return None if problems else chosen

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import ConfigDict, Field
 
+from hpn.testbed.fabric.buffers import rdma_marker
 from hpn.testbed.fabric.spec import FabricSpec, Strict
 from hpn.testbed.files.check import Mistakes
 from hpn.testbed.files.document import Plain
@@ -59,7 +60,7 @@ def rehash_of(mistakes: Mistakes, data: Plain, spec: FabricSpec | None, source_p
     if found.idle_rounds > found.rounds:
         text = f"{found.idle_rounds} marked rounds are more than rounds: {found.rounds}, which move it anyway"
         mistakes.add((*where, "idle_rounds"), f"job.rehash.idle_rounds: {text}; write fewer, or 0 for never")
-    if spec is not None and spec.ecn is None:
+    if spec is not None and rdma_marker(spec) is None:
         text = "no switch marks packets, so no round is ever marked; write ecn in the topology"
         mistakes.add(where, f"job.rehash: {text}")
     if source_ports in CHOICES and CHOICES[source_ports].follows_ecmp:

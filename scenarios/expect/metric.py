@@ -116,6 +116,7 @@ class Needs:
     takeover: bool = False  # of a host by a spare, where streams run
     samples: bool = False  # of ports
     two_ports: bool = False  # at some NIC
+    buffers: bool = False  # 'switch:' in the topology
     period: bool = False  # an upper limit must be at least a packet's period
     pauses: Pauses = Pauses.RIGHT
     transfers: bool = False  # a pattern that sends transfers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hpn.scenarios.expect import (
+    buffers,
     congestion,
     goodput,
     iterations,
@@ -30,6 +31,7 @@ METRICS: Registry[Metric] = Registry(
         *phases.METRICS,
         *lab.METRICS,
         *ports.METRICS,
+        *buffers.METRICS,
         *iterations.METRICS,
         *job.METRICS,
         *run_metrics.METRICS,

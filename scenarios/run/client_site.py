@@ -1,12 +1,13 @@
 """Requirements of a drill's client on this machine, checked before the start, and the library's runnable drills.
 
 ``hpn drill run --all`` and suites of all drills run those whose clients are installed. Labs that need this machine to
-themselves are left out.
+themselves, or a kernel of ours, are left out.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from hpn.scenarios.drill.model import Drill
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.vm.engines import has_virtual_time
 from hpn.traffic.client.client import Client, Site
 from hpn.traffic.client.log import MOST_BYTES
 from hpn.traffic.client.plan import ClientPlan
@@ -50,6 +52,13 @@ def alone(drill: Drill) -> str | None:
     return f"a lab of {nics:,} NICs is run alone: hpn drill run {drill.name} (docs/growth.md says what it takes)"
 
 
+def elsewhere(drill: Drill, engines: Iterable[str]) -> str | None:
+    """Return in one line that one of these engines lacks a drill's kernel, and how to run it, or None if none does."""
+    if drill.topology.switch is None or all(map(has_virtual_time, engines)):
+        return None
+    return f"switch: (PFC, classes) needs a kernel of ours: hpn drill run {drill.name} --engine uml-virtual-time"
+
+
 class Library(NamedTuple):
     """Drills of hpn's library that run here together, and those left out."""
 
@@ -57,20 +66,22 @@ class Library(NamedTuple):
     left_out: tuple[str, ...]  # the name of each other drill, the reason, and how to run it
 
 
-def library(topology: FabricSpec | None = None) -> Library:
+def library(topology: FabricSpec | None = None, engines: Iterable[str] = ()) -> Library:
     """Return every drill that comes with hpn, on its own fabric or on ``topology``, and name those left out.
 
-    Left out are drills whose clients are not installed, labs beyond the kernel's usual neighbour table, and drills that
-    do not apply to the topology.
+    ``engines``: where they are to run.
+
+    Left out are drills whose clients are not installed, labs beyond the kernel's usual neighbour table, labs with
+    ``switch:`` if one of the engines cannot carry them, and drills that do not apply to the topology.
     """
-    drills, left_out = list[Drill](), list[str]()
+    drills, left_out, wanted = list[Drill](), list[str](), frozenset(engines)
     for name in catalogue.names():
         try:
             drill = catalogue.load(name, topology)
         except InputError as error:
             left_out.append(error.problems[0])
             continue
-        what = missing(drill) or alone(drill)
+        what = missing(drill) or alone(drill) or elsewhere(drill, wanted)
         if what is None:
             drills.append(drill)
         else:

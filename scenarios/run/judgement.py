@@ -52,7 +52,7 @@ def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple
         facts.offered,
         path_control=facts.path_control,
     )
-    metrics = replace(metrics, ports=_ports(measured))
+    metrics = replace(metrics, ports=_ports(measured), buffers=facts.buffers)
     job, beside = _job(facts, facts.job, measured.job), _job(facts, facts.beside, measured.beside)
     if job is not None:
         of_edges = (doubt for doubt in metrics.inconclusive if doubt != NOTHING_SENT or facts.streams)

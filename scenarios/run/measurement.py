@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hpn.failover.analysis.buffers import ClassUse
 from hpn.failover.analysis.cpu_waits import NO_WAITS, Waits
 from hpn.failover.analysis.edges import with_windows
 from hpn.failover.analysis.hostload import HostLoad
@@ -59,6 +60,7 @@ class Facts:
     waits: Waits = NO_WAITS  # CPU waits of the lab's own processes
     offered: Offered | None = None  # load of streams
     faults: Mapping[str, str] = field(default_factory=dict)  # description by id
+    buffers: tuple[ClassUse, ...] | None = None  # None without ``switch:``
 
     @property
     def streams(self) -> tuple[FlowSpec, ...]:
@@ -119,6 +121,7 @@ def measured_of(planned: PlannedRun, observed: Observation, events: Sequence[Eve
         waits=observed.waits,
         offered=offered_in(planned, observed, events),
         faults={fault.id: fault_named(fault) for fault in drill.timeline.faults},
+        buffers=observed.buffers,
     )
     sent: tuple[str, ...] = ()
     received: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hpn.failover.analysis.buffers import ClassUse
 from hpn.failover.analysis.cpu_waits import NO_WAITS, Waits
 from hpn.failover.analysis.hostload import HostLoad, Sample
 from hpn.failover.analysis.job import JobFacts
@@ -27,6 +28,7 @@ class Observation:
     host: HostLoad | None
     differences: tuple[str, ...]
     ports: Sampled | None = None
+    buffers: tuple[ClassUse, ...] | None = None  # None without ``switch:``
     job: JobFacts | None = None  # of a job, whose records are in ``report``
     beside: JobFacts | None = None  # client alongside a job
     spans: bytes = b""  # steps of a client, as traffic.rdma.records.SPAN

@@ -36,6 +36,7 @@ from hpn.scenarios.run.guard import Guard
 from hpn.scenarios.run.job_on_lab import LabJob
 from hpn.scenarios.run.manifest import manifest_of
 from hpn.scenarios.run.observation import Observation
+from hpn.scenarios.run.port_buffers import PortBuffers
 from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
 from hpn.scenarios.run.rdma_counters import DeviceCounters
 from hpn.scenarios.run.restored_state import restored
@@ -137,7 +138,7 @@ class _Run:
         """Run traffic and faults and return the observations; the lab is healed in any case."""
         before, unlike = state(lab), deviations(lab)
         traffic = self._traffic(lab)
-        client, devices = self._client(lab), DeviceCounters(lab)
+        client, devices, buffers = self._client(lab), DeviceCounters(lab), PortBuffers(lab)
         injector = Injector(lab, traffic)
         sampler, carriers = HostSampler(own_pids), Carriers(lab, self._order.engine)
         ports = PortSampler(lab.fabric, lab.requests, self._drill.sample, lab.marks)
@@ -160,6 +161,7 @@ class _Run:
             gc.collect()
             gc.freeze()
             devices.before()
+            buffers.before()
             sampler.start()
             self._start_ns = now_ns() + _LEAD_NS
             traffic.engine.begin(self._start_ns)
@@ -172,6 +174,7 @@ class _Run:
             ports.stop()
             end_ns = now_ns()
             devices.after()
+            buffers.after()
             client.terminate()
             sampler.stop()
             report = await traffic.finish()
@@ -200,6 +203,7 @@ class _Run:
             host=host,
             differences=changed,
             ports=ports.sampled(),
+            buffers=buffers.used(),
             samples=sampler.samples(self._start_ns, end_ns),
             waits=carriers.waits(sampler.samples()),
             paths=traffic.begin,

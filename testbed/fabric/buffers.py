@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hpn.testbed.fabric.marking import burst_bytes, frame_bytes
+from hpn.testbed.fabric.marking import Marker, burst_bytes, frame_bytes, marker_of
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.fabric.switch_spec import ClassSpec, SwitchSpec
@@ -47,6 +47,16 @@ def priority_of(switch: SwitchSpec) -> bytes:
     """Return the priority of each DSCP: those of the classes, then SONiC's default map (dscp_to_tc_map)."""
     own = {dscp: each.priority for each in switch.in_force for dscp in each.dscp}
     return bytes(own.get(dscp, _SONIC.get(dscp, _OTHERS)) for dscp in range(64))
+
+
+def rdma_marker(spec: FabricSpec) -> Marker | None:
+    """Return the ECN marking that RDMA packets meet: that of ``ecn``, or of their class of ``switch``; None without."""
+    switch = spec.switch
+    if switch is None:
+        return marker_of(spec)
+    own = priority_of(switch)[switch.rdma_dscp]
+    ecn = next((each.ecn for each in switch.classes if each.priority == own), None)
+    return None if ecn is None else Marker(ecn.kmin, ecn.kmax, ecn.pmax)
 
 
 def shared_bytes(fabric: Fabric, node: str) -> int:

@@ -229,6 +229,22 @@ def test_all_leaves_out_drills_whose_client_is_not_installed(
     assert "link-down" in ran
 
 
+def test_all_leaves_out_labs_that_need_a_kernel_of_ours_and_says_how_to_run_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[str] = []
+
+    def carry_out(batch: Batch, *_rest: object) -> int:
+        ran.extend(drill.name for drill in batch.drills)
+        return 0
+
+    monkeypatch.setattr(drill_commands, "make", carry_out)
+    assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
+    assert "hpn drill run incast-pfc --engine uml-virtual-time" in capsys.readouterr().err
+    assert "incast-no-control" in ran
+    assert "incast-pfc" not in ran
+
+
 def test_all_leaves_out_a_lab_that_takes_the_machine_for_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

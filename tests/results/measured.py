@@ -12,7 +12,7 @@ from hpn.failover.analysis.placement import DataPath, Placement, TierSpread
 from hpn.failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
 from hpn.traffic.job.standby import Replaced
 from tests.failover.synthetic import MS, S
-from tests.results.sample import metrics, ports
+from tests.results.sample import buffers, metrics, ports
 
 NIC = "p0.s0.h0.r0"
 TRANSFERS = Transfers(
@@ -86,4 +86,5 @@ def client(*, done: bool = False) -> JobMetrics:
 def everything() -> DrillMetrics:
     """All of it at once, which no run has."""
     found = metrics()
-    return replace(found, ports=ports(), transfers=TRANSFERS, job=job(), beside=client(), offered=_OFFERED)
+    parts = replace(found, ports=ports(), transfers=TRANSFERS, buffers=buffers(), offered=_OFFERED)
+    return replace(parts, job=job(), beside=client())

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from hpn.failover.analysis.budget import around
+from hpn.failover.analysis.buffers import ClassUse
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Settings
@@ -84,6 +85,36 @@ def ports() -> PortMetrics:
     uplink = replace(calm, port=f"{tor}:up0", link=f"{tor}-p0.a0.0", tier="tor up", nic=None)
     balance = (NicBalance(nic, (198e6, 80e6), (6000, 2400)), NicBalance("p0.s1.h0.r0", (90e6, 90e6), (2700, 2700)))
     return PortMetrics(2.0, Ports.SWITCHES, 3.24, 0.8, (full, calm, uplink), balance)
+
+
+_IDLE = ClassUse("", False, "", "", 3, *(0,) * 19, *(False,) * 3)
+
+
+def class_use(port: str, priority: int = 3, **counted: int) -> ClassUse:
+    """A class at a port, a switch's if its name says ToR, that sent 100 packets, and counted that."""
+    node = port.partition(":")[0]
+    found = replace(_IDLE, node=node, is_switch="t" in node, port=port, priority=priority, sent_packets=100)
+    return replace(found, **counted)  # type: ignore[arg-type]  # fields
+
+
+def buffers() -> tuple[ClassUse, ...]:
+    """A ToR stops two neighbours, one of which drops what headroom had no room for; a host is stopped."""
+    tor = "p0.s0.t0.0"
+    return (
+        class_use(f"{tor}:h0r0", sent_bytes=420_000, queue_max_bytes=361_398, xoff_received=1),
+        class_use(
+            f"{tor}:h1r0",
+            pausing_ns=4_500_000_000,
+            xoff_sent=321,
+            xon_sent=320,
+            held_max_bytes=180_000,
+            headroom_max_bytes=12_600,
+        ),
+        class_use(f"{tor}:up0", pausing_ns=1_500_000, xoff_sent=12, headroom_drops=7, headroom_max_bytes=16_800),
+        class_use(f"{tor}:h1r0", 1, marked=2, trimmed=3, drops=5, queue_max_bytes=1_000_000),
+        class_use("p0.s0.h1:r0.0", paused_ns=4_400_000_000, xoff_received=321, xon_received=320, paused=True),
+        class_use("p0.s0.h1:r0.0", 7),
+    )
 
 
 def verdict(found: DrillMetrics, *reasons: str) -> Verdict:

@@ -13,7 +13,10 @@ from hpn.results.run import lifecycle
 from hpn.results.run.folder import create, load, prepare
 from hpn.results.run.lifecycle import drop_raw
 from hpn.testbed.errors import InputError
-from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.switch_spec import SwitchSpec
+from tests.results.sample import EVENTS, MANIFEST, buffers, metrics, ports, verdict
 
 
 def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -65,6 +68,32 @@ def test_ports_are_a_file_of_their_own_when_they_were_sampled(tmp_path: Path) ->
     assert folder.metrics().ports == ports()
     folder.write_metrics(metrics())
     assert not (tmp_path / "ports.json").exists(), "it would be that of an earlier run"
+
+
+def test_classes_at_ports_are_a_file_of_their_own_where_the_topology_has_a_switch(tmp_path: Path) -> None:
+    folder = create(tmp_path)
+    folder.write_metrics(replace(metrics(), buffers=buffers()))
+    stored = json.loads((tmp_path / "buffers.json").read_text())
+    assert len(stored) == len(buffers())
+    assert {name: stored[1][name] for name in ("node", "priority", "pausing_ns", "headroom_max_bytes")} == {
+        "node": "p0.s0.t0.0",
+        "priority": 3,
+        "pausing_ns": 4_500_000_000,
+        "headroom_max_bytes": 12_600,
+    }
+    assert folder.metrics().buffers == buffers()
+    folder.write_metrics(metrics())
+    assert not (tmp_path / "buffers.json").exists(), "it would be that of an earlier run"
+    assert "buffers" not in json.loads((tmp_path / "metrics.json").read_text())
+
+
+def test_a_fabric_without_a_switch_is_stored_as_before_there_was_one(tmp_path: Path) -> None:
+    folder = create(tmp_path)
+    for topology in (PRESETS["tiny"].spec, PRESETS["tiny"].spec.model_copy(update={"switch": SwitchSpec()})):
+        fabric = build(topology)
+        folder.write_fabric(fabric)
+        assert ("switch" in json.loads((tmp_path / "fabric.json").read_text())["spec"]) == (topology.switch is not None)
+        assert folder.fabric() == fabric
 
 
 def test_what_is_not_a_run_folder_is_refused(tmp_path: Path) -> None:

@@ -74,12 +74,14 @@ def _with_parts(found: DrillMetrics, what: Lack) -> DrillMetrics:
         Lack.IDLE: silent,
         Lack.BEFORE: replace(ports, balance=silent.balance),
     }.get(what, ports)
+    used = sample.buffers() if what not in {Lack.EMPTY, Lack.IDLE} else sample.buffers()[-1:] * (what is Lack.IDLE)
     transfers = Transfers(_PLAN, (_CUT,) if what is Lack.CUT_OFF else ())
     marks = (EventSpan(ProtocolEvent.LACP, 2, 1005 * MS, "a", 5999 * MS, "b"),) if what is Lack.CUT_OFF else ()
     waiting = Downtime(None, 1000 * MS, None, 2, "", 1.0, "not yet") if what is Lack.CUT_OFF else None
     quiet = NoiseFloor(0.0, 0.0, 0.0, 0.0, 0, 0, 0.0) if what in {Lack.EMPTY, Lack.IDLE, Lack.BEFORE} else found.noise
     edges = tuple(replace(edge, marks=marks, downtime=waiting) for edge in found.edges)
-    return replace(found, edges=edges, noise=quiet, ports=sampled, transfers=transfers, offered=Offered((), (), 0))
+    parts = replace(found, edges=edges, noise=quiet, ports=sampled, transfers=transfers, offered=Offered((), (), 0))
+    return replace(parts, buffers=used)
 
 
 def _job(

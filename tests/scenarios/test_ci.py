@@ -71,6 +71,15 @@ def test_of_every_drill_those_are_left_out_and_named_whose_client_is_absent_but_
     assert ([run.name for run in asked_for.runs], asked_for.left_out) == (["job-torch-link-down"], ())
 
 
+def test_of_every_drill_those_with_buffers_of_switches_run_where_the_kernel_has_them() -> None:
+    here = suite("suite: s\nruns: [{drills: [all]}]\n")
+    assert any("hpn drill run incast-pfc --engine uml-virtual-time" in each for each in here.left_out)
+    assert "incast-pfc" not in {run.name for run in here.runs}
+    text = "suite: s\nruns: [{drills: [all], engines: [uml-virtual-time]}]\n"
+    there = suite_from(parse(text, "ci.yaml"), Path(), ("uml-virtual-time",))
+    assert "incast-pfc" in {run.name for run in there.runs}
+
+
 def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
     assert problems(
         "suite: nightly\nruns:\n  - drills: [healthy-baselin]\n    engines: [qemo]\n  - drills: [none.yaml]\n"

@@ -55,6 +55,22 @@ def identity(asked: Drill, number: int = 1) -> Identity:
     return identity_of(fabric, asked_of(made, fabric), phase.shift_ns / 1e6)
 
 
+def test_buffers_of_switches_make_another_experiment_and_are_named(tmp_path: Path) -> None:
+    switch = "topology: {preset: tiny, switch: {buffer: 2 MB}}"
+    none, small = (
+        identity(drill(tmp_path, _BASE.replace("topology: {preset: tiny}", text)))
+        for text in ("topology: {preset: tiny}", switch)
+    )
+    large, watched = (
+        identity(drill(tmp_path, _BASE.replace("topology: {preset: tiny}", text)))
+        for text in (switch.replace("2 MB", "3 MB"), switch.replace("2 MB", "2 MB, watchdog: {detect_ms: 100}"))
+    )
+    assert len({experiment_of(each.digests) for each in (none, small, large, watched)}) == 4
+    assert differences(small.told, large.told) == "switch.buffer: 2000000 | 3000000"
+    assert "switch.watchdog.detect_ms: none | 100" in differences(small.told, watched.told)
+    assert not [key for key in none.told if key.startswith("switch.")]
+
+
 @pytest.mark.parametrize("name", ["link-down", "flap-storm", "job-restarts", "host-replaced", "link-down-bursts"])
 def test_repeats_of_a_drill_are_one_experiment(name: str) -> None:
     found = [identity(catalogue.load(name), number) for number in (1, 2, 7)]

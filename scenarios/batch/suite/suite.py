@@ -156,8 +156,9 @@ def _readable(block: Mapping[str, Plain]) -> BlockSection:
 
 def _library(top: SuiteFile | None, elsewhere: FabricSpec | None) -> Library:
     """Return all drills of the library if a block selects them."""
-    asked = top is not None and any(EVERY in block.drills for block in top.runs)
-    return library(elsewhere) if asked else Library((), ())
+    blocks = [block for block in (top.runs if top is not None else ()) if EVERY in block.drills]
+    engines = {engine for block in blocks for engine in block.engines}
+    return library(elsewhere, engines) if blocks else Library((), ())
 
 
 def _block(

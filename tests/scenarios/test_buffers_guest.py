@@ -1,0 +1,51 @@
+"""What a drill records of buffers in virtual time, where the kernel has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hpn.results.run.folder import load
+from tests.product.hpn import Hpn, skip_without_virtual_time
+
+DRILL = """
+drill: short-incast
+summary: three GPUs send to one over lossless switches
+topology: {preset: tiny, switch: {buffer: 2 MB}}
+job: {messages: {pattern: incast, size: 1 MB, count: 16}, gpus: 1, congestion: line-rate, stretch: 200, ib_timeout: 17}
+timeline: {healthy: 2 s}
+expect:
+  - buffer_drops: {at_most: 0}
+  - headroom_drops: {at_most: 0}
+  - longest_pause: {at_least: 1 s, at_most: 1800 ms}
+"""
+
+
+@pytest.mark.guest
+@pytest.mark.timeout(300)
+def test_a_run_says_who_stopped_whom_for_how_long_and_analyses_again_to_the_same(tmp_path: Path) -> None:
+    skip_without_virtual_time()
+    hpn = Hpn(tmp_path)
+    (tmp_path / "drill.yaml").write_text(DRILL)
+    said = hpn.run("drill", "run", "drill.yaml", "--engine", "uml", "--virtual-time", "--out", "out", "--keep-records")
+    assert "PASS  short-incast" in said
+    assert "buffers (ports that stopped others" in said
+    run = load(tmp_path / "out" / "short-incast")
+    stored = json.loads((run.path / "buffers.json").read_text())
+    found = run.metrics().buffers
+    assert found is not None
+    assert [(each["port"], each["priority"], each["pausing_ns"]) for each in stored] == [
+        (each.port, each.priority, each.pausing_ns) for each in found
+    ]
+    by_port = {each.port: each for each in found if each.priority == 3}
+    for link in run.fabric().links:
+        ends = by_port.get(link.upper.label), by_port.get(link.lower.label)
+        for one, other in ((ends[0], ends[1]), (ends[1], ends[0])):
+            if one is not None and one.xoff_sent:
+                assert other is not None, "the far end heard what was sent"
+                assert 0 <= one.xoff_sent - other.xoff_received <= 1, "one may be on its way"
+                assert other.paused_ns == pytest.approx(one.pausing_ns, rel=0.02)
+    again = hpn.run("analyse", "out/short-incast")
+    assert "buffers.json" in again.split("equal to those of the run, byte for byte")[0].splitlines()[-1]

@@ -9,7 +9,8 @@ import struct
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from hpn.testbed.kernel.rtnetlink.rtnl import TCMSG_BYTES, attributes
+from hpn.testbed.kernel.rtnetlink.nlmsg import attributes
+from hpn.testbed.kernel.rtnetlink.rtnl import TCMSG_BYTES
 
 _TCMSG = struct.Struct("=BxxxiIII")
 _ROOT = 0xFFFFFFFF

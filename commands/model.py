@@ -56,15 +56,17 @@ def model_(
         raise InputError(f"one drill at a time, not {len(names)}; with --calibrate these are run folders")
     from hpn.commands.waiting import say, share_done
     from hpn.scenarios.drill import catalogue
+    from hpn.scenarios.drill.planned import PlannedRun
     from hpn.scenarios.model.answer import messages_of, model
     from hpn.scenarios.model.failover_times import load, shipped
     from hpn.scenarios.model.page import document, page
     from hpn.testbed.lab.service.preflight import available_memory
 
     drawn_from = shipped() if times is None else load(times)
-    drill = catalogue.load(names[0], topology)
-    say(_estimate(drill.name, messages_of(drill)))
-    answer = model(drill, drawn_from, seed, available_memory() or float("inf"), share_done(f"model of {drill.name}"))
+    planned = PlannedRun(catalogue.load(names[0], topology))
+    name = planned.drill.name
+    say(_estimate(name, messages_of(planned)))
+    answer = model(planned, drawn_from, seed, available_memory() or float("inf"), share_done(f"model of {name}"))
     out = Page(as_json)
     out.show(page(answer))
     out.end(lambda: document(answer))

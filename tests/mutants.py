@@ -1,6 +1,7 @@
 """Break the code in one place after the other and see that the tests named for it fail: ``make mutants``.
 
-The list is ``tests/mutants/*.yaml``, one entry for each defect that tests have to catch:
+The list is ``tests/mutants/*.yaml``, one entry for each defect that tests have to catch. Operators make the mechanical
+ones (``make survivors``), and an entry is one that they do not make:
 
     - name: budget-pause                what to call it by
       breaks: a plain sentence of what is wrong then

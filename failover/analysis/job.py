@@ -240,6 +240,11 @@ class JobMetrics:
         return sum(max(edge.lost, 0.0) for edge in self.edges)
 
     @property
+    def goes_on_losing(self) -> bool:
+        """True if ``lost`` is a lower bound: an iteration was overdue when the run ended."""
+        return bool(self.edges) and self.edges[-1].unfinished and self.lost >= LEAST_LOST
+
+    @property
     def stays_dead(self) -> bool:
         """True if it died and was not started again."""
         return bool(self.deaths) and self.deaths[-1].restarted_at_ns is None

@@ -27,22 +27,31 @@ def answer(groups: Sequence[Group], found: Sequence[Difference], evidence: Seque
 
     A figure differs if both its test and its interval say so. Ranges decide only for runs without a test.
     """
-    return " ".join(filter(None, (survival(groups), *_of_figures(groups, found, evidence))))
+    return " ".join(_sentences(groups, found, evidence))
+
+
+def _sentences(
+    groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[DifferenceEvidence]
+) -> list[str]:
+    return [each for each in (survival(groups), *_of_figures(groups, found, evidence)) if each]
 
 
 def answer_of(of: Comparison) -> str:
     """Return the answer; of single runs of a fault that is drawn, that they decide nothing."""
+    return " ".join(_sentences_of(of))
+
+
+def _sentences_of(of: Comparison) -> list[str]:
     if of.draw:
-        return " ".join(filter(None, (survival(of.groups), f"Not determined by one run: {of.draw}.")))
-    return answer(of.groups, of.found, of.evidence)
+        return [each for each in (survival(of.groups), f"Not determined by one run: {of.draw}.") if each]
+    return _sentences(of.groups, of.found, of.evidence)
 
 
 def answers(found: Sequence[Comparison]) -> tuple[Sequence[str], str]:
     """Return the answer of each drill, and what holds for several of them: '' or ONE_RUN, which they then leave out."""
-    told = [answer_of(of) for of in found]
-    if len(found) == 1 or not any(ONE_RUN in each for each in told):
-        return told, ""
-    return [each.replace(f" {ONE_RUN}", "") for each in told], ONE_RUN
+    told = [_sentences_of(of) for of in found]
+    note = ONE_RUN if len(found) > 1 and any(ONE_RUN in each for each in told) else ""
+    return [" ".join(sentence for sentence in each if sentence != note) for each in told], note
 
 
 def _of_figures(

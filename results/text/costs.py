@@ -5,8 +5,10 @@ Changes when a comparison begins with something else.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from statistics import median
 from typing import NamedTuple
 
@@ -82,19 +84,29 @@ def over_runs(runs: Sequence[DrillMetrics]) -> str:
     if len(runs) < LEAST or any(job.stays_dead for job in jobs):
         return ""
     if jobs:
-        return _range([job.lost for job in jobs if job.edges], len(runs), "iterations lost", _iterations)
+        with_edges = [job for job in jobs if job.edges]
+        open_ended = [job.goes_on_losing for job in with_edges]
+        return _range([job.lost for job in with_edges], len(runs), "iterations lost", _iterations, open_ended)
     shares = [value for run in runs for _, _, unit, value, _ in stream_figures(run) if unit == SHARE]
     return _range([share - 100 for share in shares], len(runs), "of goodput in the first fault", _change)
 
 
-def _range(values: Sequence[float], runs: int, what: str, text: Callable[[float], str]) -> str:
-    """Return the range and the median; '' unless every run has a value."""
+def _range(
+    values: Sequence[float], runs: int, what: str, text: Callable[[float], str], open_ended: Sequence[bool] = ()
+) -> str:
+    """Return the range and the median; '' unless every run has a value. ``open_ended``: it is a lower bound."""
     if len(values) < runs:
         return ""
-    least, most = text(min(values)), text(max(values))
+    ends = [math.inf if is_open else value for value, is_open in zip_longest(values, open_ended)]
+
+    def shown(statistic: Callable[[Sequence[float]], float]) -> str:
+        value = statistic(values)
+        return f"{'at least ' * (value != statistic(ends))}{text(value)}"
+
+    least, most = shown(min), shown(max)
     if least == most:
         return f"In all {runs} runs: {least} {what}."
-    return f"In {runs} runs: {least} to {most} {what}, median {text(median(values))}."
+    return f"In {runs} runs: {least} to {most} {what}, median {shown(median)}."
 
 
 def _iterations(lost: float) -> str:

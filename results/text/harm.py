@@ -41,7 +41,7 @@ def _of_job(job: JobMetrics) -> Iterator[str]:
     if job.wrong:
         yield f"{job.wrong} results of collectives were wrong"
     if job.lost >= LEAST_LOST:
-        yield f"the time of {job.lost:.1f} iterations was lost"
+        yield f"the time of {'at least ' * job.goes_on_losing}{job.lost:.1f} iterations was lost"
 
 
 def _taken(edges: Sequence[EdgeResult], kind: EdgeKind) -> Iterator[str]:

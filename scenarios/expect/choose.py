@@ -28,6 +28,7 @@ class FlowAt:
     edge: EdgeResult
     flow: FlowResult
     result: FlowEdgeResult
+    index: int  # of the edge in the run
 
     @property
     def dead(self) -> bool:
@@ -89,7 +90,7 @@ def chosen_flows(expectation: Selection, metrics: DrillMetrics) -> Iterator[Flow
             result = flow.edges[at]
             inside = expectation.scope.has_flow(flow.src_nic, flow.dst_nic, result.plane)
             if inside and _belongs(result, expectation.flows):
-                yield FlowAt(edge, flow, result)
+                yield FlowAt(edge, flow, result, at)
 
 
 def _belongs(result: FlowEdgeResult, flows: Flows) -> bool:

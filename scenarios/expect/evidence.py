@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hpn.failover.analysis.cpu_waits import NO_WAITS, Waits
-from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.model import DrillMetrics, Goodput
 from hpn.scenarios.expect.figure import Figure
 from hpn.scenarios.expect.selection import Selection
 
@@ -22,6 +22,8 @@ class RunFacts:
     """Differences of the lab after the faults from before, and from its fabric; None: not compared."""
     deviations: tuple[str, ...] = ()  # differences of the lab from its fabric before any fault
     waits: Waits = NO_WAITS  # CPU waits of the lab's own processes, which may have prolonged a failover
+    unsent: Mapping[int, tuple[Goodput, ...]] = field(default_factory=dict)
+    """The most goodput that late senders cost, by flow and edge; flows without any are left out."""
     strays: tuple[str, ...] = ()  # moves of queue pairs without a reason, and missing returns
 
 

@@ -11,9 +11,10 @@ from itertools import pairwise
 
 from hpn.failover.analysis.model import DrillMetrics, Edge
 from hpn.results.judge.verdict import Check, Verdict, decide
-from hpn.scenarios.drill.job import JobSpec, plan_of
+from hpn.scenarios.drill.job import JobSpec
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.workload import flows_of, packet_period_ns
+from hpn.scenarios.drill.planned import PlannedRun
+from hpn.scenarios.drill.workload import packet_period_ns
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.expect.metric import MODELLED
@@ -27,7 +28,6 @@ from hpn.scenarios.model.paths_over_time import ways_of
 from hpn.scenarios.model.rates import course_of
 from hpn.scenarios.model.router import Lag, ModelRouter, unknown_paths
 from hpn.testbed.errors import InputError, MachineError
-from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF
 from hpn.traffic.flows.paths import CHOICES
@@ -102,11 +102,11 @@ def check(drill: Drill) -> None:
     _refuse(drill, why)
 
 
-def messages_of(drill: Drill) -> float:
+def messages_of(planned: PlannedRun) -> float:
     """Return how many messages the model of a job goes through at most; 0 for streams and what it refuses."""
-    if drill.job is None or list(_refusals(drill)):
+    if list(_refusals(planned.drill)) or planned.job is None:
         return 0.0
-    messages = messages_at_most(plan_of(drill.job, build(drill.topology)), drill.timeline.end_ns)
+    messages = messages_at_most(planned.job, planned.drill.timeline.end_ns)
     return messages if messages <= MOST_MESSAGES else 0.0
 
 
@@ -158,7 +158,7 @@ def _of_job(job: JobSpec) -> Iterator[str]:
 
 
 def model(
-    drill: Drill,
+    planned: PlannedRun,
     measured: FailoverTimes,
     seed: int = 1,
     available_bytes: float = float("inf"),
@@ -169,9 +169,10 @@ def model(
     ``seed`` selects the failover times. ``heard`` is called with the fraction of a job that is done. InputError as in
     ``check``, and when times are missing. MachineError for a size beyond the available memory.
     """
+    drill = planned.drill
     check(drill)
     _check_memory(drill, available_bytes)
-    found = modelled(drill, measured, seed, heard)
+    found = modelled(planned, measured, seed, heard)
     judged, left_out = _judged(drill, found.metrics)
     return ModelAnswer(
         drill=drill.name,
@@ -188,22 +189,21 @@ def model(
 
 
 def modelled(
-    drill: Drill, measured: FailoverTimes, seed: int = 1, heard: Callable[[float], None] | None = None
+    planned: PlannedRun, measured: FailoverTimes, seed: int = 1, heard: Callable[[float], None] | None = None
 ) -> Modelled:
     """Model a drill, regardless of its expectations. InputError as in ``model``."""
+    drill = planned.drill
     _refuse(drill, list(_refusals(drill)))
-    fabric = build(drill.topology)
+    fabric, plan = planned.fabric, planned.job
     links, lag, spec, end_ns = Links.of(fabric), Lag(fabric), fabric.spec, drill.timeline.end_ns
     conditions = Conditions(spec.architecture, spec.path_control.chosen.name, lag.name, spec.bgp.daemon)
     draws = Draws(measured, conditions, seed)
-    plan = None if drill.job is None else plan_of(drill.job, fabric)
     if plan is not None and any(pair.grants for pair in plan.queue_pairs):
         _refuse(drill, ["receivers that admit senders are about when, and the model has only shares"])
-    wanted = flows_of(drill.workload, fabric) if plan is None else plan.flows
     how = drill.workload.source_ports if drill.job is None else drill.job.source_ports
     router = ModelRouter(fabric, lag, Forwarding(fabric))
-    router.look_up([(flow.src_nic, flow.dst_nic, flow.sport) for flow in wanted])
-    flows = CHOICES[how].choose(wanted, router, (), fabric.spec.seed).flows
+    router.look_up([(flow.src_nic, flow.dst_nic, flow.sport) for flow in planned.flows])
+    flows = CHOICES[how].choose(planned.flows, router, (), fabric.spec.seed).flows
     placing = PathAssignment(fabric, lag, flows, known=plan is not None or drill.workload.path_control)
     ways = ways_of(fabric, flows, stages(drill.timeline.faults, fabric), placing, draws, end_ns)
     settings = drill.settings.for_pacing(packet_period_ns(flows) / 1e6, drill.tick_ns / 1e6)

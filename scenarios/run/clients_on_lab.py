@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from hpn.failover.analysis.client import ClientFacts, RankEnd, RankLog
-from hpn.failover.analysis.job import DeathFact, JobFacts, SpanFact
+from hpn.failover.analysis.client import ClientFacts, RankLog
+from hpn.failover.analysis.job import JobFacts, SpanFact
+from hpn.scenarios.run.client_ends import WORDS_LENGTH, ClientEnds, last_words
 from hpn.scenarios.run.client_process import RunningClient
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
@@ -37,7 +38,6 @@ _GRACE_S = 2.0
 _MOST_EVENTS = 100
 """Limit per process, for lines that are no steps."""
 _EVENT_LENGTH = 200
-_WORDS_LENGTH = 160
 _ARRIVAL_NS = 1_000_000
 """Accuracy of a line's arrival time when the loop is not delayed; a reported time has at best one microsecond."""
 _TOLD_NS = 1_000
@@ -138,7 +138,12 @@ class LabClients:
         if not self._running:
             return None
         ledger = self._ledger
-        ends = (self._end(rank, at) for at, each in enumerate(self._running) for rank in each.process.ranks)
+        ends = ClientEnds(self._running, self._gave_up, self._until_ns)
+        ranks = (
+            ends.rank(self._ranks[rank], rank, ledger.count(rank), at)
+            for at, each in enumerate(self._running)
+            for rank in each.process.ranks
+        )
         return JobFacts(
             spans={rank: self._spans(rank) for rank in self.plan.reporting},
             queue_pairs=0,
@@ -146,10 +151,10 @@ class LabClients:
             packets=0,
             packets_again=0,
             counters={},
-            deaths=tuple(self._deaths())[:1],
+            deaths=tuple(ends.deaths())[:1],
             client=ClientFacts(
                 key=self._key,
-                ranks=tuple(sorted(ends, key=lambda end: end.rank)),
+                ranks=tuple(sorted(ranks, key=lambda end: end.rank)),
                 reporting=len(self.plan.reporting),
                 told_times=ledger.told_times,
                 compared=ledger.compared,
@@ -171,7 +176,7 @@ class LabClients:
         deadline_ns = now_ns() + self._deadline_ns
         while True:
             for at, running in enumerate(self._running):
-                who, words = f"client {self._key}: {running.name}", f"; its last words: {_words(running)}"
+                who, words = f"client {self._key}: {running.name}", f"; its last words: {last_words(running)}"
                 if at in self._gave_up:
                     raise MachineError(f"{who} gave up before the run: {self._gave_up[at][1]}")
                 if running.ended is not None:
@@ -232,7 +237,7 @@ class LabClients:
                     self._note_bounded(at, running, "said", at_ns, text)
 
     def _misread_line(self, at: int, running: RunningClient, text: str, why: str, at_ns: int) -> None:
-        line = f"{shorten(text, _WORDS_LENGTH)} of {running.name}: {why}"
+        line = f"{shorten(text, WORDS_LENGTH)} of {running.name}: {why}"
         self._misread += 1
         self._first_misread = self._first_misread or line
         self._note_bounded(at, running, "misread", at_ns, line)
@@ -259,48 +264,6 @@ class LabClients:
         told = (SpanFact(_label(kind, size), kind, size, len(self._ranks)) for kind, size in of)
         return (SpanFact(ITERATION, ITERATION, 0, len(self._ranks)), *told)
 
-    def _end(self, number: int, at: int) -> RankEnd:
-        """Return how rank ``number`` ended; process ``at`` reports for it."""
-        rank, running = self._ranks[number], self._running[at]
-        by_itself = running.ended is not None and self._by_itself(running)
-        return RankEnd(
-            rank=number,
-            host=rank.host,
-            nic=rank.nic,
-            steps=self._ledger.count(number),
-            how=running.ended.text if running.ended is not None and by_itself else "",
-            ended_at_ns=running.ended_at_ns if by_itself else None,
-            died=self._died_ns(at) is not None,
-            last_words=_words(running),
-        )
-
-    def _by_itself(self, running: RunningClient) -> bool:
-        """Return True if the process ended before the run did."""
-        return running.ended_at_ns is not None and running.ended_at_ns < self._until_ns
-
-    def _died_ns(self, at: int) -> int | None:
-        """Return when a process died, or None: it gave up, or ended early with an exit code other than 0."""
-        running = self._running[at]
-        gave_up_ns = self._gave_up[at][0] if at in self._gave_up else self._until_ns
-        if gave_up_ns < self._until_ns:
-            return gave_up_ns
-        failed = running.ended is not None and running.ended.code != 0
-        return running.ended_at_ns if failed and self._by_itself(running) else None
-
-    def _deaths(self) -> list[DeathFact]:
-        """Return the deaths of all processes, in order of time."""
-        found = []
-        for at, running in enumerate(self._running):
-            at_ns = self._died_ns(at)
-            if at_ns is not None:
-                why = self._gave_up[at][1] if at in self._gave_up else running.ended.text if running.ended else ""
-                found.append(DeathFact(at_ns, f"{running.name}: {shorten(why, _WORDS_LENGTH, quoted=False)}"))
-        return sorted(found, key=lambda death: death.at_ns)
-
 
 def _label(kind: str, size_bytes: int) -> str:
     return f"{kind} {format_size(size_bytes)}" if size_bytes else kind
-
-
-def _words(running: RunningClient) -> str:
-    return shorten(running.log.last_words, _WORDS_LENGTH, quoted=False) or "it said nothing"

@@ -15,6 +15,7 @@ from hpn.failover.analysis.job import JobFacts, JobMetrics, SpanTime
 from hpn.failover.analysis.lone_ports import lone_port_waits
 from hpn.failover.analysis.metrics.analyse import analyse_traces
 from hpn.failover.analysis.metrics.doubts import NOTHING_SENT
+from hpn.failover.analysis.metrics.goodput import unsent
 from hpn.failover.analysis.metrics.job import job_metrics, timeline
 from hpn.failover.analysis.metrics.series import message_series, stream_series
 from hpn.failover.analysis.metrics.trace import Traces, build_traces
@@ -42,8 +43,9 @@ def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple
     ``traces``: the result of ``traces_of``, if the caller has it.
     """
     facts = measured.facts
+    traces = traces or traces_of(measured)
     metrics = analyse_traces(
-        traces or traces_of(measured),
+        traces,
         measured.events,
         facts.edges,
         (facts.start_ns, facts.healthy_end_ns),
@@ -65,6 +67,7 @@ def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple
         state_differences=facts.differences,
         deviations=facts.deviations,
         waits=facts.waits,
+        unsent=unsent(traces, facts.edges, facts.settings),
         strays=moved_wrongly(measured, metrics),
     )
     verdict = judge(facts, metrics, known)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +23,7 @@ from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.model.fault_stages import FaultStage, stages
 from hpn.scenarios.model.offered import Going, offered_load
+from hpn.scenarios.run.load_pieces import Links32, differ, pieces_after
 from hpn.scenarios.run.observation import Observation
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Fabric
@@ -31,9 +32,6 @@ from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.fluid.forwarding import Forwarding
 from hpn.traffic.fluid.links import Links
 
-Links32 = NDArray[np.int32]
-"""Directed links of flows, one row per flow; -1: no link."""
-_WHILE_NS = 5_000_000
 _NO_PORT = "its NIC has no port left"
 _NOT_REJOINED = "its NIC has carrier, but LACP has no port of it in the LAG"
 _ENDS = "no route to it is left on its path"
@@ -103,7 +101,7 @@ class _Run:
         pieces: list[Going] = []
         for span in spans:
             before = pieces[-1] if pieces else None
-            pieces += _pieces(self._links, before, self._going(span, before))
+            pieces += pieces_after(self._links, before, self._going(span, before))
         return offered_load(self._links, self._flows, pieces, drill.tick_ns)
 
     def _going(self, span: _Between, before: Going | None) -> Going:
@@ -153,7 +151,7 @@ class _Run:
         repair the old path works until they have rerouted.
         """
         own = [_last_move_ns(self._data[flow.id], span) for flow in self._flows]
-        moved = np.zeros(len(own), dtype=np.bool_) if before is None else _differ(before.data, data)
+        moved = np.zeros(len(own), dtype=np.bool_) if before is None else differ(before.data, data)
         routed_ns = span.begin_ns
         if span.repairs:
             routed_ns = max((at for at in self._routes_ns if span.begin_ns <= at < span.end_ns), default=routed_ns)
@@ -239,64 +237,8 @@ def _last_move_ns(rows: Sequence[PathAt], span: _Between) -> int | None:
     return max(own, default=None)
 
 
-def _pieces(links: Links, before: Going | None, after: Going) -> list[Going]:
-    """Return the pieces from the old paths to the new ones, as flows move at different times after an edge."""
-    if before is None:
-        return [after]
-    width = max(before.data.shape[1], after.data.shape[1])
-    dead = np.append(_dead(links, after.down), False)  # the last element stands for -1, no link
-    found: list[Going] = []
-    bounds = [after.begin_ns, *_steps(after)]
-    for begin_ns, end_ns in pairwise([*bounds, after.end_ns]):
-        moved = after.since_ns <= begin_ns
-        stays = ~moved & ~dead[_padded(before.data, width)].any(axis=1)
-        found.append(
-            replace(
-                after,
-                begin_ns=begin_ns,
-                end_ns=end_ns,
-                data=np.where(moved[:, None], _padded(after.data, width), _padded(before.data, width)),
-                sends=np.where(moved, after.sends, before.sends & stays),
-                arrives=np.where(moved, after.arrives, before.arrives & stays),
-                known=np.where(moved, after.known, before.known),
-                marred=np.where(moved, after.marred, before.marred | after.marred),
-                since_ns=np.where(moved, after.since_ns, begin_ns),
-                moved=moved & after.moved,
-            )
-        )
-    return found
-
-
-def _dead(links: Links, names: Iterable[str]) -> NDArray[np.bool_]:
-    found = np.zeros(len(links), dtype=np.bool_)
-    found[links.of_parts(names)] = True
-    return found
-
-
 def _names(fault: Fault, fabric: Fabric) -> frozenset[str]:
     return frozenset(link.name for link in fault.links_hit(fabric))
-
-
-def _steps(after: Going) -> list[int]:
-    """Return the times after which flows have moved; times closer than ``_WHILE_NS`` count as one."""
-    found: list[int] = []
-    for at_ns in sorted(set(after.since_ns.tolist())):
-        if at_ns <= after.begin_ns:
-            continue
-        if found and at_ns - found[-1] < _WHILE_NS:
-            found[-1] = at_ns
-        else:
-            found.append(at_ns)
-    return found
-
-
-def _padded(paths: Links32, width: int) -> Links32:
-    return np.pad(paths, ((0, 0), (0, width - paths.shape[1])), constant_values=-1)
-
-
-def _differ(before: Links32, after: Links32) -> NDArray[np.bool_]:
-    width = max(before.shape[1], after.shape[1])
-    return np.asarray((_padded(before, width) != _padded(after, width)).any(axis=1))
 
 
 def _told(row: PathAt, flow: FlowSpec, links: Links) -> _Path | None:

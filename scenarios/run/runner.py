@@ -12,7 +12,6 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.job import JobFacts
@@ -27,11 +26,11 @@ from hpn.results.watch.event_lines import stuck_line
 from hpn.scenarios.drill.blast_radius import transit_flows
 from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.drill.spares import replacement_flows
-from hpn.scenarios.run.auxiliary_files import write_beside
 from hpn.scenarios.run.captures import CaptureProcess
 from hpn.scenarios.run.carriers import Carriers
 from hpn.scenarios.run.client_site import site_of
 from hpn.scenarios.run.clients_on_lab import LabClients
+from hpn.scenarios.run.driver_evidence import write_driver_evidence
 from hpn.scenarios.run.guard import Guard
 from hpn.scenarios.run.job_on_lab import LabJob
 from hpn.scenarios.run.manifest import manifest_of
@@ -124,7 +123,7 @@ class _Run:
             asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
             await lab.converged()
             self._phase("converged")
-            self._write_driver_evidence(lab)
+            write_driver_evidence(self._folder.path, lab)
             observed = await self._measure(lab)
         finally:
             self._check()
@@ -277,33 +276,11 @@ class _Run:
         if line:
             self._news("stuck", line)
 
-    def _write_driver_evidence(self, lab: Lab) -> None:
-        """Write /proc/net/bonding of each NIC, if the kernel's driver is the LAG."""
-        for name, nic in lab.nics.items():
-            text = nic.driver_text()
-            if text:
-                (self._folder.path / "bonding").mkdir(exist_ok=True)
-                (self._folder.path / "bonding" / f"{name}.txt").write_text(text)
-
     def _judge(self, observed: Observation, events: tuple[Event, ...], manifest: Manifest) -> None:
-        # numpy is imported here, after the measurement
-        from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
-        from hpn.scenarios.run.measurement import measured_of
-        from hpn.scenarios.run.stored_records import keep
+        from hpn.scenarios.run.results import write_results  # it imports numpy, after the measurement
 
         self._check()
-        measured = measured_of(self._planned, observed, events)
-        if self._order.keep_records:
-            keep(self._folder.path, measured)
-        traces = traces_of(measured)
-        metrics, verdict = judge_measured(measured, traces)
-        self._folder.write_metrics(metrics, timelines_of(measured))
-        self._folder.write_series(series_of(measured, traces))
-        identity = write_beside(self._folder, self._planned, observed, measured.events, manifest)
-        self._folder.write_manifest(replace(manifest, digests=identity.digests, files=self._folder.sizes()))
-        self._folder.write_verdict(verdict)
-        for path in observed.report.files:
-            Path(path).unlink(missing_ok=True)
+        write_results(self._folder, self._planned, observed, events, manifest, keep_records=self._order.keep_records)
 
     def _phase(self, name: str) -> None:
         self._events.append(Event(now_ns(), EventKind.PHASE, "", self._drill.name, name))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from socket import inet_aton
 
-from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink import nlmsg, rtnl
 from hpn.testbed.lag.lacpdu import PortState
 from hpn.testbed.lag.states import Mux, Rx
 
@@ -96,14 +96,14 @@ def get_link(ifindex: int) -> bytes:
 
 def bond_state(body: bytes) -> BondState:
     """Parse the body of a RTM_NEWLINK about a bond. KeyError when it is about something else."""
-    options = rtnl.attributes(_link_info(body)[2])
-    active = rtnl.attributes(options.get(_AD_INFO, b"")).get(1, bytes(2))
+    options = nlmsg.attributes(_link_info(body)[2])
+    active = nlmsg.attributes(options.get(_AD_INFO, b"")).get(1, bytes(2))
     return BondState(struct.unpack("=H", active)[0], options.get(_BROADCAST_NEIGHBOUR) == b"\1")
 
 
 def member_state(body: bytes) -> MemberState:
     """Parse the body of a RTM_NEWLINK about a member port. KeyError when it is about something else."""
-    options = rtnl.attributes(_link_info(body)[5])  # IFLA_INFO_SLAVE_DATA
+    options = nlmsg.attributes(_link_info(body)[5])  # IFLA_INFO_SLAVE_DATA
     flags = _IFINFO.unpack_from(body)[3]
     running = flags & _RUNNING == _RUNNING
     up = options[_MEMBER_MII_STATUS][0] == 0
@@ -153,4 +153,4 @@ def _link_message(kind: int, flags: int, ifindex: int, attributes: bytes) -> byt
 
 
 def _link_info(body: bytes) -> dict[int, bytes]:
-    return rtnl.attributes(rtnl.attributes(body[_IFINFO.size :])[18])
+    return nlmsg.attributes(nlmsg.attributes(body[_IFINFO.size :])[18])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hpn.testbed.kernel.nftables.nft import Nft, NftError
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink import nlmsg, rtnl
 from hpn.testbed.lag import bond, bond_proc
 from hpn.testbed.lag.datapath import arp_rules
 from hpn.testbed.lag.machine import PortStatus
@@ -106,7 +106,7 @@ class KernelDatapath:
     def _query(self, link: Member) -> bytes:
         """Return the body of the kernel's answer about one interface. OSError when it is gone."""
         self._queries.send(bond.get_link(link.ifindex))
-        for kind, _, _, body in rtnl.split(self._queries.recv(1 << 16)):
+        for kind, _, _, body in nlmsg.split(self._queries.recv(1 << 16)):
             if kind == rtnl.RTM_NEWLINK:
                 return body
         raise OSError(f"{self._ns.name}: {link.name} is gone")

@@ -403,7 +403,7 @@ static int pfc_received(struct sk_buff *skb, struct net_device *dev, struct pack
 {
 	struct mmu *mmu = net_generic(dev_net(orig), mmu_id);
 	struct Qdisc *sch = port_by_index(mmu, orig->ifindex);	/* of a bond: its member */
-	struct pfc_frame *frame = (struct pfc_frame *)skb_mac_header(skb);
+	struct pfc_frame *frame;
 
 	if (sch && pskb_may_pull(skb, sizeof(*frame) - ETH_HLEN)) {
 		frame = (struct pfc_frame *)skb_mac_header(skb);

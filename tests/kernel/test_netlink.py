@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.rtnetlink import rtnl, rtnl_events
+from hpn.testbed.kernel.rtnetlink import nlmsg, rtnl, rtnl_events
 from hpn.testbed.kernel.rtnetlink.netlink import Monitor, Netlink, NetlinkError, OverrunError
 
 
@@ -147,8 +147,8 @@ def test_hostile_bytes_do_not_crash_the_decoders() -> None:
 
     @given(st.binary(max_size=64))
     def never_loops(data: bytes) -> None:
-        list(rtnl.split(data))
-        rtnl.attributes(data)
+        list(nlmsg.split(data))
+        nlmsg.attributes(data)
 
     never_loops()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpn.testbed.kernel.nftables import rules as nftrules
 from hpn.testbed.kernel.nftables.rules import Chain, Refusal
-from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink import nlmsg
 
 NAMES = st.text("abcdefgh_0123456789", min_size=1, max_size=27)
 INDEXES = st.integers(1, 2**31 - 1)
@@ -26,12 +26,12 @@ def answer(number: int, code: int = 0) -> bytes:
 
 def expressions(rule: bytes) -> list[tuple[str, dict[int, bytes]]]:
     """Name and attributes of each expression of a rule, which the body of its message holds in order."""
-    held, found, at = rtnl.attributes(rule[4:])[4], [], 0
+    held, found, at = nlmsg.attributes(rule[4:])[4], [], 0
     while at < len(held):
-        size, kind = rtnl.ATTR.unpack_from(held, at)
+        size, kind = nlmsg.ATTR.unpack_from(held, at)
         assert (size >= 4, kind) == (True, 0x8001)
-        element = rtnl.attributes(held[at + 4 : at + size])
-        found.append((element[1].rstrip(b"\0").decode(), rtnl.attributes(element[2])))
+        element = nlmsg.attributes(held[at + 4 : at + size])
+        found.append((element[1].rstrip(b"\0").decode(), nlmsg.attributes(element[2])))
         at += size + 3 & ~3
     assert at == len(held)
     return found
@@ -45,7 +45,7 @@ def test_a_batch_is_framed_numbered_and_asks_once_for_an_answer(
     key = nftrules.jhash(12, 16, len(ports) or 1, seed, 1)
     messages = [where.flush(), *(where.append(key + nftrules.forward(port)) for port in ports)]
     data = nftrules.batch(messages)
-    found = list(rtnl.split(data))
+    found = list(nlmsg.split(data))
     assert sum(16 + len(body) for _, _, _, body in found) == len(data), "no message is longer or shorter than it says"
     assert [kind for kind, *_ in found] == [BEGIN, DELETE_RULE, *[NEW_RULE] * len(ports), END]
     assert [number for _, number, _, _ in found] == list(range(len(messages) + 2))
@@ -54,13 +54,13 @@ def test_a_batch_is_framed_numbered_and_asks_once_for_an_answer(
     assert [found[0][3], found[-1][3]] == [b"\0\0\0\x0a"] * 2, "the subsystem, in network order"
     for _, _, _, body in found[1:-1]:
         assert body[:4] == b"\x05\0\0\0"
-        told = rtnl.attributes(body[4:])
+        told = nlmsg.attributes(body[4:])
         assert [told[1], told[2]] == [table.encode() + b"\0", chain.encode() + b"\0"]
     for port, (_, _, _, body) in zip(ports, found[2:-1], strict=True):
         (hashed, how), (loaded, value), (sent, register) = expressions(body)
         assert [hashed, loaded, sent] == ["hash", "immediate", "fwd"]
         assert [int.from_bytes(how[n], "big") for n in (1, 2, 3, 4, 5)] == [12, 1, 16, len(ports), seed]
-        assert rtnl.attributes(value[2])[1] == struct.pack("=I", port)
+        assert nlmsg.attributes(value[2])[1] == struct.pack("=I", port)
         assert value[1] == register[1], "out of the register that it was put into"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from hpn.testbed.kernel.rtnetlink.rtnl import attributes
+from hpn.testbed.kernel.rtnetlink.nlmsg import attributes
 from hpn.testbed.kernel.softroce import rdma
 
 NLDEV = 5 << 10

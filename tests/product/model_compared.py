@@ -16,6 +16,7 @@ from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Relation, settle
 from hpn.failover.analysis.port_sampling import Reading
 from hpn.results.run.reading import Run, read
 from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.model.answer import Modelled, modelled
 from hpn.scenarios.model.failover_times import FailoverTimes
 from hpn.scenarios.model.figures import loads
@@ -63,12 +64,12 @@ def compare(folders: Sequence[Path], drill: Drill, measured: FailoverTimes, phas
     runs = [_run(folder, drill) for folder in folders]
     seeded = [in_phase(drill, run.manifest.phase) for run in runs]
     if runs[0].metrics is not None and runs[0].metrics.job is not None:
-        answer = modelled(seeded[0], measured, 0)
+        answer = modelled(PlannedRun(seeded[0]), measured, 0)
         times = tuple(_iterations(runs[0].metrics, answer.metrics))
         nothing = Largest(None, None)
         return Compared((0, 0), nothing, nothing, None, ((), ()), None, times, answer.doubts)
     by_phase = [_of_phase(measured, phase) for phase in phases]
-    answers = [[modelled(each, times, 0) for times in by_phase] for each in seeded]
+    answers = [[modelled(each, times, 0) for times in by_phase] for each in map(PlannedRun, seeded)]
     pairs = [(run, each[0]) for run, each in zip(runs, answers, strict=True)]
     same = [each for run, answer in pairs for each in _ways(run, answer)]
     return Compared(

@@ -14,6 +14,7 @@ from hpn.commands.compare import compare_
 from hpn.failover.analysis.job import Death
 from hpn.failover.analysis.model import Relation
 from hpn.results.comparison.differences import differences
+from hpn.results.comparison.drills import Comparison
 from hpn.results.comparison.edge_figures import figures_of
 from hpn.results.comparison.figures import Key, Summary
 from hpn.results.comparison.groups import Across, Compared, asked_otherwise, grouped, why_not
@@ -21,7 +22,7 @@ from hpn.results.comparison.intervals import Span, is_degenerate
 from hpn.results.comparison.science import science
 from hpn.results.tables.edges import FIGURES
 from hpn.results.tables.table import RunFacts
-from hpn.results.text.answer import answer, survival
+from hpn.results.text.answer import ONE_RUN, answer, answers, survival
 from hpn.results.text.comparison import figure_of, groups_sheet, value_of
 from hpn.testbed.errors import InputError
 from tests.results.comparing import drill_view
@@ -80,6 +81,15 @@ def test_of_single_runs_ranges_decide_and_overlapping_ones_decide_nothing() -> N
     assert said(runs("1", [20.0]), runs("2", [21.0])).startswith("Not determined: the ranges of all ")
     apart = said(runs("1", [20.0]), runs("2", [549.0]))
     assert apart.startswith(f"2 is worse than 1 in {NAME}.")
+
+
+def test_of_several_drills_what_holds_for_single_runs_is_said_once_and_no_name_is_cut() -> None:
+    groups = grouped([*runs("1", [20.0]), *runs("2", [549.0])], list(Across))
+    named = (groups[0], replace(groups[1], label=f"2 {ONE_RUN}"))
+    one, other = (Comparison(drill, named, differences(named)) for drill in ("link-down", "tor-crash"))
+    apart = f"2 {ONE_RUN} is worse than 1 in {NAME}."
+    assert answers([one]) == ([f"{apart} {ONE_RUN}"], "")
+    assert answers([one, other]) == ([apart, apart], ONE_RUN)
 
 
 def test_figures_that_a_test_tells_apart_are_among_those_that_differ_on_the_page() -> None:

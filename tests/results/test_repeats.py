@@ -12,7 +12,7 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from hpn.failover.analysis.budget import around
 from hpn.results.export.junit import Judged, junit_xml
 from hpn.results.judge.repeats.judging import judge_repeats
-from hpn.results.judge.repeats.repeated import Repeated, repeats_json
+from hpn.results.judge.repeats.repeated import Repeated, figures, repeats_json
 from hpn.results.judge.repeats.statistic import Statistic
 from hpn.results.judge.repeats.view import repeats_summary
 from hpn.results.judge.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
@@ -125,6 +125,17 @@ def test_a_median_of_repeats_does_not_see_more_finely_than_one_run(measured: flo
 def test_a_p95_is_judged_by_how_many_runs_keep_the_limit(good: int, bad: int, outcome: Outcome) -> None:
     """59 and 93 are the sample sizes of Wilks (1941); 5 of 100 show neither more nor less than 5 %."""
     assert over(Statistic.P95, *[outage(20.0)] * good, *[outage(90.0)] * bad).outcome is outcome
+
+
+def test_the_middle_of_a_figure_and_a_lower_bound_is_a_lower_bound() -> None:
+    """It lies below the smallest lower bound, and was shown as if every run had ended."""
+    going_on = at_most(TEXT, 40.0, 50, unit="ms")
+    found = judged(outage(2.0), replace(going_on, open_ended=True))
+    (estimate,) = found.estimates
+    assert figures(estimate)[:2] == (">= 40.0 ms", ">= 21.0 ms")
+    over_median = replace(estimate, over=Statistic.MEDIAN)
+    assert replace(found, estimates=(over_median,)).verdict.checks[0].open_ended
+    assert figures(judged(outage(2.0), outage(3.0), replace(going_on, open_ended=True)).estimates[0])[1] == "3.00 ms"
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3, 4, 5, 10])

@@ -91,4 +91,5 @@ def test_a_run_that_never_came_back_leaves_bounds_over_the_runs() -> None:
     assert (found.open_from_ms, found.high_ms, found.rsd_pct) == (500.0, math.inf, None)
     shown = as_text(spread_table([found]), 200)
     assert ">= 500" in shown
+    assert f">= {milliseconds(found.median_ms)} " in shown, "the middle of a figure and a bound is a bound"
     assert "inf" not in shown

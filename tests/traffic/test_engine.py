@@ -27,7 +27,9 @@ from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.traffic.flows.flow import FlowSpec, Transfers
 from hpn.traffic.streams import wire
 from hpn.traffic.streams.engine import TrafficEngine
+from hpn.traffic.streams.recordfile import RecordFile
 from hpn.traffic.streams.records import FLAG_BAD_ICRC, RECEIVED, SENT
+from hpn.traffic.streams.sender import Sender
 from hpn.traffic.tools import iperf
 from hpn.traffic.workers.messages import Message, Moves, Progress, TrafficReport
 from hpn.traffic.workers.pool import MOVES_AT_ONCE
@@ -457,6 +459,46 @@ async def _kill_a_worker(bench: Bench) -> None:
 
 def _children() -> list[int]:
     return [int(pid) for pid in Path("/proc/self/task/1/children").read_text().split()]
+
+
+@pytest.mark.kernel
+async def test_a_worker_that_stands_still_records_what_it_gives_up(tmp_path: Path) -> None:
+    """a ---- b, the worker is stopped for 200 ms: it makes up for 11 ms"""
+    bench = Bench(nets.chain(), nets.flows(2, 1000), tmp_path, workers=1)
+    async with bench.sending():
+        await asyncio.sleep(0.2)
+        (pid,) = _children()
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(0.2)
+        os.kill(pid, signal.SIGCONT)
+        await asyncio.sleep(0.1)
+    run = bench.left()
+    for flow in bench.flows:
+        sent = run.sent[run.sent["flow"] == flow.id]
+        assert sent["given_up"].sum() == run.report.senders[flow.id].slips >= 180
+        worst = int(sent["given_up"].argmax())
+        gap_ns = int(sent["sent_ns"][worst]) - int(sent["sent_ns"][worst - 1])
+        assert int(sent["given_up"][worst]) == pytest.approx(gap_ns / MS - 11, abs=3)
+
+
+@pytest.mark.kernel
+async def test_a_sender_that_a_slow_link_holds_up_records_nothing_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """a ---- b, a's port carries half of what is due and queues more than a socket's buffer holds"""
+    monkeypatch.setattr("hpn.traffic.io.sockets._BUFFER_BYTES", 50_000)
+    net, (flow,), records = nets.chain(), nets.flows(1, 1000), RecordFile(tmp_path / "sent.bin", SENT)
+    Netlink(net.a).run([rtnl.add_tbf(nets.A_IF, 4_000_000, 10_000, 1 << 30)])
+    sender = Sender([flow], net.namespaces, records, MS)
+    sender.begin(now_ns())
+    while sender.schedule.slips[0] < 100:
+        sender.tick()
+        await asyncio.sleep(0.001)
+    sender.close()
+    records.close()
+    sent = np.fromfile(records.path, SENT)
+    assert sender.errors[0]["EAGAIN"] > 0
+    assert int(sent["given_up"].sum()) < 20, "a busy machine may add a little"
 
 
 @pytest.mark.kernel

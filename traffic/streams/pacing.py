@@ -2,7 +2,8 @@
 
 Packet k of a flow is due at origin + k x period, so a late sender catches up instead of drifting. Where transfers are
 planned, a pause follows each transfer. A sender gives up what it is late by beyond ``CATCH_UP_NS``. The rest of the
-schedule then moves back (a *slip*, counted in packets); no sequence number is skipped.
+schedule then moves back (a *slip*, counted in packets); no sequence number is skipped. A flow that the kernel held up
+is late because of the network, any other because of the machine.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Schedule:
         self._running = np.zeros(len(rates_pps), bool)
         self.next_seq = np.zeros(len(rates_pps), np.int64)
         self.slips = np.zeros(len(rates_pps), np.int64)
+        self._given_up = np.zeros(len(rates_pps), np.int64)  # slips since the last burst
+        self._held_up = np.zeros(len(rates_pps), bool)  # the kernel had no room since the last burst
 
     def start(self, at_ns: int, flows: Sequence[int] | None = None) -> None:
         """Start each of ``flows`` (default: all): packet 0 is due within the first period after ``at_ns``."""
@@ -73,6 +76,7 @@ class Schedule:
         given_up = np.where(self._running & (over >= 1), over, 0)
         if given_up.any():
             self.slips += given_up.astype(np.int64)
+            self._given_up += given_up.astype(np.int64)
             self._origin_ns += given_up * self._period_ns
             late_ns -= given_up * self._period_ns
         count = np.floor(late_ns / self._period_ns).astype(np.int64) + 1
@@ -82,3 +86,13 @@ class Schedule:
     def advance(self, flows: I64, counts: I64) -> None:
         """Count ``counts`` packets of ``flows`` (each flow once) as sent."""
         self.next_seq[flows] += counts
+        self._given_up[flows] = 0
+        self._held_up[flows] = False
+
+    def hold_up(self, flows: I64) -> None:
+        """Note that the kernel had no room for packets of ``flows``, which stay due."""
+        self._held_up[flows] = True
+
+    def given_up(self, flows: I64) -> I64:
+        """Return how many packets of ``flows`` the machine alone has cost since the last burst of each."""
+        return np.where(self._held_up[flows], 0, self._given_up[flows])

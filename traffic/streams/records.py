@@ -29,7 +29,7 @@ SENT = np.dtype(
         ("seq", "<u8"),
         ("sent_ns", "<i8"),
         ("sport", "<u4"),  # UDP source port used
-        ("reserved", "<u4"),
+        ("given_up", "<u4"),  # packets due since the last burst and not sent, as the sender itself was late
     ]
 )
 """One send burst (32 bytes)."""

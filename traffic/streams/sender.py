@@ -147,8 +147,10 @@ class Sender:
         rows = np.zeros(len(flows), SENT)
         rows["flow"], rows["count"], rows["seq"] = self._ids[flows], counts, seqs
         rows["sent_ns"], rows["sport"] = sent_at, sports
+        rows["given_up"] = self.schedule.given_up(flows)
         self._records.append(rows if taken.all() else rows[taken])
         self.schedule.advance(flows[taken], counts[taken])
+        self.schedule.hold_up(flows[~taken])
         for flow, count, at, ok in zip(flows.tolist(), counts.tolist(), sent_at, taken.tolist(), strict=True):
             if ok:
                 self.requesters[flow].on_sent(count, at)

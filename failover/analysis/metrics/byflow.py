@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hpn.traffic.streams.columns import Column, Table
 
-SENT_FIELDS = frozenset({"count", "seq", "sent_ns"})
+SENT_FIELDS = frozenset({"count", "given_up", "seq", "sent_ns"})
 RECEIVED_FIELDS = frozenset({"flags", "seq", "received_ns"})
 
 

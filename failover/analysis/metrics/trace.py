@@ -6,6 +6,7 @@ few seconds. Only one flow at a time is in memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +33,7 @@ class FlowTrace:
 
     ``arrival_ns`` is the receive time of the first unharmed copy, or NEVER. ``undecided`` packets were sent too near to
     the end of the record to tell. ``copies`` has the indices of duplicates. ``burst_ns`` and ``burst_size`` (in
-    packets) are per burst.
+    packets) are per burst, as is ``given_up``: packets due before it that a late sender left out.
     """
 
     spec: FlowSpec
@@ -44,6 +45,7 @@ class FlowTrace:
     copies: Ints
     burst_ns: Ints
     burst_size: Ints
+    given_up: Ints
     unknown: int
 
     @property
@@ -125,6 +127,12 @@ class FlowTrace:
         first, last = np.searchsorted(self.received_sent_ns, (start_ns, max(start_ns, end_ns)), "left")
         return int(last - first)
 
+    def given_up_between(self, start_ns: int, end_ns: int) -> int:
+        """Return the most packets that a late sender left out in [start, end): those of all gaps that touch it."""
+        first, last = np.searchsorted(self.burst_ns, (start_ns, max(start_ns, end_ns)), "left")
+        due = math.ceil(max(end_ns - start_ns, 0) / self.period_ns)
+        return min(int(self.given_up[int(first) : int(last) + 1].sum()), due)
+
     def largest_gap_ns(self, start_ns: int, end_ns: int) -> int:
         """Return the longest unplanned time without a burst among the gaps that touch [start, end]."""
         first = max(int(np.searchsorted(self.burst_ns, start_ns, "right")) - 1, 0)
@@ -148,6 +156,13 @@ class Traces:
     def __iter__(self) -> Iterator[FlowTrace]:
         for flow in self.flows:
             yield _trace(flow, self.sent, self.received, self.deadline_ns)
+
+    @property
+    def late(self) -> Iterator[FlowTrace]:
+        """Traces of the flows whose sender gave packets up."""
+        for flow in self.flows:
+            if self.sent.of(flow.id, "given_up").any():
+                yield _trace(flow, self.sent, self.received, self.deadline_ns)
 
 
 def build_traces(
@@ -200,6 +215,7 @@ def _trace(spec: FlowSpec, bursts: ByFlow, arrivals: ByFlow, deadline_ns: int) -
         copies=np.sort(index_good[is_copy]),
         burst_ns=burst_ns,
         burst_size=counts,
+        given_up=bursts.of(spec.id, "given_up")[in_order],
         unknown=int(np.count_nonzero(~known & ~broken)),  # the numbers of a broken packet have no meaning
     )
 

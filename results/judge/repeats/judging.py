@@ -132,6 +132,7 @@ def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Se
         low=_finite(low),
         high=_finite(high),
         interval=len(values) >= LEAST_RUNS[Statistic.MEDIAN],
+        median_open=math.isfinite(median(values)) and median(_upper_ends(told, values)) == math.inf,
         open_from=min((_value(check) for _, check in told if check.open_ended and not check.never), default=None),
     )
 
@@ -149,6 +150,12 @@ def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tup
     ]
     ends += [(value, value) for value in values[len(told) :]]
     return median_interval([low for low, _ in ends])[0], median_interval([high for _, high in ends])[1]
+
+
+def _upper_ends(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> Sequence[float]:
+    """Return the values, infinite for lower bounds."""
+    ends = [math.inf if check.open_ended else value for (_, check), value in zip(told, values, strict=False)]
+    return [*ends, *values[len(told) :]]
 
 
 def _upper_end(check: Check, value: float) -> float:

@@ -52,6 +52,7 @@ class Estimate:
     p95_unseen: float | None = None
     interval: bool = False  # True if there is one, which needs enough runs
     open_from: float | None = None  # smallest lower bound of a run; larger figures are lower bounds, too
+    median_open: bool = False  # ``median`` is a lower bound, though it may be below ``open_from``
     too_few: str = ""  # why a statistic could not be judged on so few runs
     subject: str = ""  # ``text`` without its limit, as ``Check.subject``; '' in files of an older hpn
 
@@ -121,7 +122,7 @@ def _as_check(estimate: Estimate) -> Check:
         high=estimate.high if is_median else estimate.worst_high,
         evidence=_evidence(estimate),
         bound=estimate.bound,
-        open_ended=_is_open(measured, estimate),
+        open_ended=_is_open(measured, estimate) or (is_median and estimate.median_open),
         over=estimate.over,
         never=told and measured is None and estimate.outcome is Outcome.FAIL,
     )
@@ -147,6 +148,7 @@ def figures(of: Estimate) -> tuple[str, str, str]:
     """Return worst, median and p95 as text; 'never' without recovery, '< 0.84 ms' below the resolution."""
     bounds = (of.unseen if bound is None else bound for bound in (of.median_unseen, of.p95_unseen))
     middle, p95 = (_shown(*each, of) for each in zip((of.median, of.p95), bounds, strict=True))
+    middle = at_least_text(middle, open_ended=of.median_open and not _is_open(of.median, of))
     return _shown(of.worst, of.unseen, of), middle, p95
 
 

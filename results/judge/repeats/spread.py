@@ -99,7 +99,8 @@ def nearest_rank(values: Sequence[float], percent: float) -> float:
 
 def _shown(value_ms: float, of: Spread, over: Callable[[Sequence[float]], float]) -> str:
     """Return a statistic of the values as text; of an outage that was not seen its bound."""
-    open_ended = of.open_from_ms is not None and value_ms >= of.open_from_ms
+    open_from_ms = math.inf if of.open_from_ms is None else of.open_from_ms
+    open_ended = math.isinf(over([math.inf if each >= open_from_ms else each for each in of.values_ms]))
     if value_ms == 0 and of.bounds_ms and not open_ended:
         return outage_text(0.0, Interval(0.0, over(of.bounds_ms)))
     return at_least(milliseconds(value_ms), open_ended=open_ended)

@@ -10,7 +10,7 @@ import socket
 import struct
 
 from hpn.testbed.kernel.ns import NetNs
-from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink import nlmsg, rtnl
 
 _NETFILTER = 12  # NETLINK_NETFILTER
 _NEW, _GET = 10 << 8 | 18, 10 << 8 | 19  # of nf_tables: NFT_MSG_NEWOBJ, NFT_MSG_GETOBJ
@@ -38,15 +38,15 @@ class NftCounters:
         self._socket.send(self._request)
         found: dict[str, int] = {}
         while True:
-            for kind, _, _, body in rtnl.split(self._socket.recv(_RECEIVE)):
+            for kind, _, _, body in nlmsg.split(self._socket.recv(_RECEIVE)):
                 if kind == rtnl.NLMSG_DONE:
                     return found
                 if kind == rtnl.NLMSG_ERROR:
                     number = -struct.unpack_from("=i", body)[0]
                     raise OSError(number, f"{self._name}: nftables counters: {os.strerror(number)}")
                 if kind == _NEW:
-                    told = rtnl.attributes(body[_FAMILY.size :])
-                    counted = rtnl.attributes(told[_DATA])
+                    told = nlmsg.attributes(body[_FAMILY.size :])
+                    counted = nlmsg.attributes(told[_DATA])
                     found[told[_NAME].rstrip(b"\0").decode()] = int.from_bytes(counted[_PACKETS], "big")
 
     def close(self) -> None:

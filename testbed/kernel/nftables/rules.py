@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink import nlmsg, rtnl
 
 NETLINK_NETFILTER = 12
 
@@ -124,7 +124,7 @@ class Chain:
 def batch(messages: Sequence[bytes]) -> bytes:
     """Return the transaction of all messages, to be sent at once; numbered from 1, the last requests an answer."""
     numbered = [
-        rtnl.renumber(message, rtnl.flags_of(message) | (rtnl.NLM_F_ACK if number == len(messages) else 0), number)
+        nlmsg.renumber(message, nlmsg.flags_of(message) | (rtnl.NLM_F_ACK if number == len(messages) else 0), number)
         for number, message in enumerate(messages, 1)
     ]
     edges = (_edge(_BATCH_BEGIN, 0), _edge(_BATCH_END, len(messages) + 1))
@@ -147,12 +147,12 @@ def refusal(answers: Iterable[bytes], messages: int) -> Refusal | None:
     """
     acknowledged = False
     for datagram in answers:
-        for kind, number, flags, body in rtnl.split(datagram):
+        for kind, number, flags, body in nlmsg.split(datagram):
             if kind != rtnl.NLMSG_ERROR:
                 continue
             code = -struct.unpack_from("=i", body)[0]
             if code:
-                return Refusal(code, rtnl.extended_ack(body, flags), number if number <= messages else 0)
+                return Refusal(code, nlmsg.extended_ack(body, flags), number if number <= messages else 0)
             acknowledged |= number == messages
     return None if acknowledged else Refusal(errno.EPROTO, "the kernel did not answer", 0)
 
@@ -160,7 +160,7 @@ def refusal(answers: Iterable[bytes], messages: int) -> Refusal | None:
 def describe(message: bytes) -> str:
     """Describe a request for error messages: 'add rule netdev lag_bond0 tx'."""
     what = "flush chain" if struct.unpack_from("=H", message, 4)[0] == _DELETE_RULE else "add rule"
-    told = rtnl.attributes(message[_HEADER.size + _FAMILY.size :])
+    told = nlmsg.attributes(message[_HEADER.size + _FAMILY.size :])
     names = (told[kind].rstrip(b"\0").decode() for kind in (_TABLE, _CHAIN))
     return " ".join((what, "netdev", *names))
 

@@ -6,8 +6,9 @@ import struct
 from dataclasses import astuple, dataclass
 
 from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink.nlmsg import attributes
 from hpn.testbed.kernel.rtnetlink.red import INSIDE_THE_BUCKET
-from hpn.testbed.kernel.rtnetlink.rtnl import RTM_NEWQDISC, TCMSG_BYTES, attributes
+from hpn.testbed.kernel.rtnetlink.rtnl import RTM_NEWQDISC, TCMSG_BYTES
 
 CLASSES = 8
 KIND = "mmu"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from hpn.testbed.events import now_ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.buffers import enlarge_receive
-from hpn.testbed.kernel.rtnetlink import mmu, rtnl, rtnl_events
+from hpn.testbed.kernel.rtnetlink import mmu, nlmsg, rtnl, rtnl_events
 from hpn.testbed.kernel.rtnetlink.htb import SECOND_CLASS
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading, Queues, parse_bucket, parse_kind
 from hpn.testbed.kernel.rtnetlink.red import parse_marked
@@ -83,8 +83,8 @@ class Netlink:
         for request in chunk:
             self._sequence += 1
             # Only the last requests an acknowledgement; refusals are sent anyway.
-            flags = rtnl.flags_of(request) | (rtnl.NLM_F_ACK if len(numbered) == len(chunk) - 1 else 0)
-            numbered.append(rtnl.renumber(request, flags, self._sequence))
+            flags = nlmsg.flags_of(request) | (rtnl.NLM_F_ACK if len(numbered) == len(chunk) - 1 else 0)
+            numbered.append(nlmsg.renumber(request, flags, self._sequence))
         self._socket.send(b"".join(numbered))
         failure: NetlinkError | None = None
         while True:
@@ -94,7 +94,7 @@ class Netlink:
                 errno = -struct.unpack_from("=i", body)[0]
                 if errno and failure is None:
                     request = chunk[sequence - first]
-                    failure = self._error(errno, request, rtnl.extended_ack(body, flags))
+                    failure = self._error(errno, request, nlmsg.extended_ack(body, flags))
                 if sequence == self._sequence:
                     if failure is not None:
                         raise failure
@@ -166,10 +166,10 @@ class Netlink:
         """
         request = rtnl.route_get(dst, src, iif, sport, dport, proto)
         self._sequence += 1
-        self._socket.send(rtnl.renumber(request, rtnl.NLM_F_REQUEST, self._sequence))
+        self._socket.send(nlmsg.renumber(request, rtnl.NLM_F_REQUEST, self._sequence))
         for kind, _, flags, body in self._messages():
             if kind == rtnl.NLMSG_ERROR:
-                raise self._error(-struct.unpack_from("=i", body)[0], request, rtnl.extended_ack(body, flags))
+                raise self._error(-struct.unpack_from("=i", body)[0], request, nlmsg.extended_ack(body, flags))
             if kind == rtnl.RTM_NEWROUTE:
                 return Hop(*rtnl_events.parse_hop(body))
         raise NetlinkError(0, f"{self._name}: no answer to a route look-up")
@@ -187,7 +187,7 @@ class Netlink:
     def _answers(self, request: bytes) -> Iterator[tuple[int, int, bytes]]:
         """Yield for each message of a dump the time it was read, its type and its body."""
         self._sequence += 1
-        self._socket.send(rtnl.renumber(request, rtnl.NLM_F_REQUEST | rtnl.NLM_F_DUMP, self._sequence))
+        self._socket.send(nlmsg.renumber(request, rtnl.NLM_F_REQUEST | rtnl.NLM_F_DUMP, self._sequence))
         while True:
             at = now_ns()
             for kind, sequence, _, body in self._messages():
@@ -200,7 +200,7 @@ class Netlink:
                 yield at, kind, body
 
     def _messages(self) -> list[tuple[int, int, int, bytes]]:
-        return list(rtnl.split(self._socket.recv(_RECEIVE)))
+        return list(nlmsg.split(self._socket.recv(_RECEIVE)))
 
     def _error(self, errno: int, request: bytes, words: str) -> NetlinkError:
         text = words or os.strerror(errno)
@@ -244,7 +244,7 @@ class Monitor:
                     raise OverrunError from error
                 raise
             at = now_ns()
-            for kind, _, _, body in rtnl.split(data):
+            for kind, _, _, body in nlmsg.split(data):
                 event = rtnl_events.parse_event(at, kind, body)
                 if event is not None:
                     events.append(event)

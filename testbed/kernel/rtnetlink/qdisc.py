@@ -10,7 +10,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from hpn.testbed.kernel.rtnetlink.mmu import ClassCounters
-from hpn.testbed.kernel.rtnetlink.rtnl import TCMSG_BYTES, attributes
+from hpn.testbed.kernel.rtnetlink.nlmsg import attributes
+from hpn.testbed.kernel.rtnetlink.rtnl import TCMSG_BYTES
 
 _TCMSG = struct.Struct("=BxxxiIII")
 _ROOT = 0xFFFFFFFF

@@ -16,7 +16,8 @@ import math
 import struct
 
 from hpn.testbed.kernel.rtnetlink import rtnl
-from hpn.testbed.kernel.rtnetlink.rtnl import RTM_NEWQDISC, TCMSG_BYTES, attributes
+from hpn.testbed.kernel.rtnetlink.nlmsg import attributes
+from hpn.testbed.kernel.rtnetlink.rtnl import RTM_NEWQDISC, TCMSG_BYTES
 
 INSIDE_THE_BUCKET = 0x10001
 """Class 1:1 of the token bucket that wiring adds."""

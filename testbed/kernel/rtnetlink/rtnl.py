@@ -1,19 +1,19 @@
-"""rtnetlink messages as bytes: the lab's requests, and the format that all messages share. Pure.
+"""rtnetlink messages as bytes: the lab's requests. Pure.
 
-Changes when the lab needs a new request. ``testbed.kernel.rtnetlink.rtnl_events`` decodes the kernel's messages.
+Changes when the lab needs a new request. ``testbed.kernel.rtnetlink.nlmsg`` takes messages of any family
+apart, and ``testbed.kernel.rtnetlink.rtnl_events`` decodes the kernel's.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from socket import AF_INET, AF_UNSPEC, inet_aton, inet_ntoa
 
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnetlink.nlmsg import ATTR, HEADER, attributes
 
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 0x1, 0x4, 0x300
 _NLM_F_REPLACE, _NLM_F_EXCL, _NLM_F_CREATE = 0x100, 0x200, 0x400
-_NLM_F_CAPPED, _NLM_F_ACK_TLVS = 0x100, 0x200
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK = 16, 17, 18
 RTM_NEWADDR = 20
@@ -37,14 +37,10 @@ _NTF_USE = 0x01
 NUD_REACHABLE, NUD_STALE, NUD_DELAY, NUD_PROBE, NUD_FAILED, NUD_PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x80
 IFF_UP, _IFF_PROMISC, IFF_LOWER_UP = 0x1, 0x100, 0x10000
 
-_HEADER = struct.Struct("=IHHII")
 IFINFO = struct.Struct("=BxHiII")
 RTMSG = struct.Struct("=BBBBBBBBI")
 _RULE = struct.Struct("=BBBBBxxBI")
 NDMSG = struct.Struct("=BxxxiHBB")
-ATTR = struct.Struct("=HH")
-ATTR_TYPE = 0x3FFF
-"""Mask of an attribute's type, without the bits that describe its layout."""
 _U32 = struct.Struct("=I")
 TCMSG_BYTES = 20
 
@@ -69,7 +65,7 @@ def _u32(kind: int, value: int) -> bytes:
 
 def message(kind: int, flags: int, body: bytes) -> bytes:
     """Encode a request of any family; the sender numbers it."""
-    return _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body
+    return HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body
 
 
 def mac_bytes(mac: str) -> bytes:
@@ -245,16 +241,6 @@ def route_get(dst: str, src: str | None, iif: int, sport: int, dport: int, proto
     return message(RTM_GETROUTE, 0, body)
 
 
-def flags_of(message: bytes) -> int:
-    """Return nlmsg_flags."""
-    return int(struct.unpack_from("=H", message, 6)[0])
-
-
-def renumber(message: bytes, flags: int, sequence: int) -> bytes:
-    """Return the same message with other flags and sequence number."""
-    return message[:6] + struct.pack("=HI", flags, sequence) + message[12:]
-
-
 def describe(message: bytes) -> str:
     """Describe a request in a few words, for error messages."""
     kind = struct.unpack_from("=H", message, 4)[0]
@@ -266,40 +252,6 @@ def describe(message: bytes) -> str:
     if kind in (RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE):
         return f"{name} {prefix_of(message[16:])}"
     return name
-
-
-def split(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
-    """Yield (type, sequence, flags, body) of each message in a datagram."""
-    at = 0
-    while at + 16 <= len(data):
-        size, kind, flags, sequence, _ = _HEADER.unpack_from(data, at)
-        if size < 16:
-            return
-        yield kind, sequence, flags, data[at + 16 : at + size]
-        at += size + 3 & ~3
-
-
-def attributes(data: bytes) -> dict[int, bytes]:
-    """Return attribute values by type; nested-flag bits are cleared."""
-    found: dict[int, bytes] = {}
-    at = 0
-    while at + 4 <= len(data):
-        size, kind = ATTR.unpack_from(data, at)
-        if size < 4:
-            break
-        found[kind & ATTR_TYPE] = data[at + 4 : at + size]
-        at += size + 3 & ~3
-    return found
-
-
-def extended_ack(body: bytes, flags: int) -> str:
-    """Return the kernel's explanation in an error message, '' when it gave none."""
-    if not flags & _NLM_F_ACK_TLVS:
-        return ""
-    offset = 20
-    if not flags & _NLM_F_CAPPED:
-        offset = 4 + struct.unpack_from("=I", body, 4)[0]
-    return attributes(body[offset:]).get(1, b"").rstrip(b"\0").decode(errors="replace")
 
 
 def prefix_of(body: bytes) -> str:

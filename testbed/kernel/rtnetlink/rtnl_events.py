@@ -15,7 +15,7 @@ from functools import lru_cache
 from socket import AF_INET, AF_UNSPEC, inet_ntoa
 from typing import overload
 
-from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink import nlmsg, rtnl
 
 _U16, _U32, _S32 = struct.Struct("=H"), struct.Struct("=I"), struct.Struct("=i")
 _RTA_DST, _RTA_OIF, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE = 1, 4, 6, 9, 15
@@ -101,7 +101,7 @@ def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEven
         family, _, ifindex, flags, _ = rtnl.IFINFO.unpack_from(body)
         if family != AF_UNSPEC:
             return None
-        name = rtnl.attributes(body[rtnl.IFINFO.size :]).get(3, b"").rstrip(b"\0").decode(errors="replace")
+        name = nlmsg.attributes(body[rtnl.IFINFO.size :]).get(3, b"").rstrip(b"\0").decode(errors="replace")
         return LinkEvent(
             at_ns, ifindex, name, bool(flags & rtnl.IFF_UP), bool(flags & rtnl.IFF_LOWER_UP), kind == rtnl.RTM_DELLINK
         )
@@ -109,7 +109,7 @@ def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEven
         family, ifindex, state, _, _ = rtnl.NDMSG.unpack_from(body)
         if family != AF_INET:
             return None
-        found = rtnl.attributes(body[rtnl.NDMSG.size :])
+        found = nlmsg.attributes(body[rtnl.NDMSG.size :])
         mac = found[2].hex(":") if len(found.get(2, b"")) == 6 else None
         return NeighbourEvent(at_ns, ifindex, inet_ntoa(found[1]), mac, state, kind == rtnl.RTM_DELNEIGH)
     if kind in (rtnl.RTM_NEWROUTE, rtnl.RTM_DELROUTE):
@@ -120,7 +120,7 @@ def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEven
 def parse_peer(body: bytes) -> tuple[int, int, int | None] | None:
     """Return an interface, its peer (IFLA_LINK) and the id of the peer's namespace, None for its own."""
     _, _, ifindex, _, _ = rtnl.IFINFO.unpack_from(body)
-    found = rtnl.attributes(body[rtnl.IFINFO.size :])
+    found = nlmsg.attributes(body[rtnl.IFINFO.size :])
     if 5 not in found:
         return None
     netns_id = found.get(37)  # IFLA_LINK_NETNSID
@@ -135,10 +135,10 @@ def _parse_route(at_ns: int, kind: int, body: bytes) -> RouteEvent | None:
     oifs: Sequence[int] = ()
     at, end = rtnl.RTMSG.size, len(body) - 3
     while at < end:
-        size, attribute = rtnl.ATTR.unpack_from(body, at)
+        size, attribute = nlmsg.ATTR.unpack_from(body, at)
         if size < 4:
             break
-        attribute &= rtnl.ATTR_TYPE
+        attribute &= nlmsg.ATTR_TYPE
         if attribute == _RTA_DST:
             destination = body[at + 4 : at + 8]
         elif attribute == _RTA_MULTIPATH:
@@ -163,7 +163,7 @@ def _prefix(destination: bytes, length: int) -> str:
 
 def parse_hop(body: bytes) -> tuple[int, str | None]:
     """Return (out interface, gateway) of a route look-up's answer."""
-    found = rtnl.attributes(body[rtnl.RTMSG.size :])
+    found = nlmsg.attributes(body[rtnl.RTMSG.size :])
     gateway = inet_ntoa(found[5]) if 5 in found else None
     return _U32.unpack(found[4])[0] if 4 in found else 0, gateway
 

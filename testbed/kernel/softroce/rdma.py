@@ -14,15 +14,8 @@ from collections.abc import Iterator, Mapping
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.netlink import NetlinkError
-from hpn.testbed.kernel.rtnetlink.rtnl import (
-    NLM_F_ACK,
-    NLM_F_DUMP,
-    NLMSG_DONE,
-    NLMSG_ERROR,
-    attributes,
-    extended_ack,
-    split,
-)
+from hpn.testbed.kernel.rtnetlink.nlmsg import attributes, extended_ack, split
+from hpn.testbed.kernel.rtnetlink.rtnl import NLM_F_ACK, NLM_F_DUMP, NLMSG_DONE, NLMSG_ERROR
 
 ROCE_PORT = 4791
 """UDP port of RoCEv2 (InfiniBand architecture, annex A17), at which Soft-RoCE listens."""

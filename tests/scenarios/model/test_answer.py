@@ -14,10 +14,12 @@ from hpn.commands.model import model_
 from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.expect.metric import MODELLED
 from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.model import answer as answering
 from hpn.scenarios.model import jobs
-from hpn.scenarios.model.answer import ModelAnswer, model
+from hpn.scenarios.model.answer import ModelAnswer
 from hpn.scenarios.model.failover_times import FailoverTimes, shipped
 from hpn.scenarios.model.page import document
 from hpn.testbed.errors import InputError, MachineError
@@ -54,6 +56,10 @@ def drill(
     )
     (tmp_path / "cut.yaml").write_text(text)
     return catalogue.load(str(tmp_path / "cut.yaml"))
+
+
+def model(of: Drill, measured: FailoverTimes, seed: int = 1, available_bytes: float = float("inf")) -> ModelAnswer:
+    return answering.model(PlannedRun(of), measured, seed, available_bytes)
 
 
 def load_of(answer: ModelAnswer, link: str) -> tuple[float, ...]:

@@ -8,9 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from hpn.cli import command_line
-from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill import catalogue, planned
+from hpn.scenarios.drill.job import JobSpec, plan_of
+from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.model import answer
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
+from hpn.traffic.jobengine.plan import JobPlan
 
 LONG = """drill: long
 summary: x
@@ -43,6 +47,19 @@ def test_the_model_of_a_job_tells_its_time_before_it_starts(
 
 
 def test_streams_and_what_the_model_refuses_have_no_estimate() -> None:
-    assert answer.messages_of(catalogue.load("link-down", None)) == 0
-    assert answer.messages_of(catalogue.load("job-restarts", None)) == 0
-    assert 5_000 < answer.messages_of(catalogue.load("link-down-allreduce", None)) < 50_000
+    assert answer.messages_of(PlannedRun(catalogue.load("link-down"))) == 0
+    assert answer.messages_of(PlannedRun(catalogue.load("job-restarts"))) == 0
+    assert 5_000 < answer.messages_of(PlannedRun(catalogue.load("link-down-allreduce"))) < 50_000
+
+
+def test_the_estimate_and_the_model_share_one_layout_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    laid_out: list[JobSpec] = []
+
+    def count(job: JobSpec, fabric: Fabric) -> JobPlan:
+        laid_out.append(job)
+        return plan_of(job, fabric)
+
+    monkeypatch.setattr(planned, "plan_of", count)
+    said = CliRunner().invoke(command_line, ["model", "link-down-allreduce"])
+    assert "modelled" in said.output
+    assert len(laid_out) == 1

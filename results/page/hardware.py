@@ -27,7 +27,7 @@ def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = ()) 
         *(_lag(kind) for name in dict.fromkeys(run.datapath for run in runs) if (kind := DATAPATHS.get(name))),
         *_retries(runs),
         _rates(sorted(set(scales))),
-        "Without switch: in the topology there is no PFC: congestion drops packets, where a lossless network pauses senders.",
+        "Without switch: in the topology there is no PFC: congestion drops packets; a lossless network pauses senders.",
         "Path control, where it is on, is hpn's own protocol between host and ToR: the paper leaves it open.",
     ]
     return tuple(lines) if runs else ()

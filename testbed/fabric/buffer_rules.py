@@ -28,7 +28,7 @@ def buffer_problems(spec: FabricSpec) -> Iterator[Problem]:
     for number, each in enumerate(switch.classes):
         for field, problem in (*_class(spec, switch, each), *_ecn(spec, switch, each)):
             yield ("switch", "classes", number, *field), f"priority {each.priority}: {problem}"
-    trimming = next((each for each in switch.classes if each.priority == switch.trimming.priority), None)
+    trimming = next((each for each in switch.in_force if each.priority == switch.trimming.priority), None)
     if trimming is not None and (trimming.lossless or trimming.trim):
         yield ("switch", "trimming", "priority"), f"priority {trimming.priority} is lossless or trims; write another"
 

@@ -40,7 +40,7 @@ def headroom_bytes(spec: FabricSpec, switch: SwitchSpec, rate_bps: int) -> int:
 
 def lossless_priorities(switch: SwitchSpec) -> tuple[int, ...]:
     """Return the priorities for which ports send and obey PFC, in order."""
-    return tuple(sorted(each.priority for each in switch.classes if each.lossless))
+    return tuple(sorted(each.priority for each in switch.in_force if each.lossless))
 
 
 def priority_of(switch: SwitchSpec) -> bytes:
@@ -55,7 +55,7 @@ def rdma_marker(spec: FabricSpec) -> Marker | None:
     if switch is None:
         return marker_of(spec)
     own = priority_of(switch)[switch.rdma_dscp]
-    ecn = next((each.ecn for each in switch.classes if each.priority == own), None)
+    ecn = next((each.ecn for each in switch.in_force if each.priority == own), None)
     return None if ecn is None else Marker(ecn.kmin, ecn.kmax, ecn.pmax)
 
 

@@ -30,7 +30,9 @@ _UDP_PORTS = nftrules.load(Base.TRANSPORT, 0, 2, _KEY + 2) + nftrules.load(Base.
 _KEYS = ((_IS_UDP + _IPV4 + _ADDRESSES + _UDP_PORTS, 16), (_IPV4 + _ADDRESSES, 8))
 """Expressions that load a packet's key into its registers, and the key's size in bytes: for UDP, and for the rest."""
 _ETHER_IPV4, _ETHER_ARP = nftrules.ethertype(0x0800), nftrules.ethertype(0x0806)
-_CONTROL = [nftrules.ethertype(kind) + nftrules.accept() for kind in (ETHERTYPE_SLOW_PROTOCOLS, ETHERTYPE_PATH_CONTROL)]
+_ETHERTYPE_MAC_CONTROL = 0x8808  # PFC (IEEE 802.3 annex 31B)
+_OWN = (ETHERTYPE_SLOW_PROTOCOLS, ETHERTYPE_PATH_CONTROL, _ETHERTYPE_MAC_CONTROL)
+_CONTROL = [nftrules.ethertype(kind) + nftrules.accept() for kind in _OWN]
 
 
 class NftDatapath:

@@ -27,7 +27,7 @@ def _of_buffers(measure: Callable[[Sequence[ClassUse]], Figure]) -> Callable[[Se
     return measured
 
 
-def _longest_pause(found: Sequence[ClassUse]) -> Figure:
+def _pause_time(found: Sequence[ClassUse]) -> Figure:
     """Return the time in ms, all pauses together, that the class was stopped which was stopped longest."""
     longest = max(found, key=lambda each: each.paused_ns)
     if not longest.paused_ns:
@@ -69,13 +69,13 @@ def _counted(key: str, summary: str, count: _Count, slowed: Slowed, larger: Larg
 _SWITCH = Needs(Traffic.EITHER, buffers=True)
 METRICS = (
     Metric(
-        "longest_pause",
+        "pause_time",
         Unit.MS,
         Takes.NOTHING,
         Slowed.STRETCHED,
         _SWITCH,
         "time that PFC stopped one priority of a port, all pauses together; the port where it is longest",
-        from_metrics(_of_buffers(_longest_pause)),
+        from_metrics(_of_buffers(_pause_time)),
         tells=WHOLE_RECORD,
         larger=Larger.WORSE,
         unmodelled=QUEUES_ONLY,

@@ -16,7 +16,7 @@ from dataclasses import replace
 from hpn.testbed.fabric.marking import Marker, burst_bytes, frame_bytes, marker_of
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.fabric.switch_spec import ClassSpec, SwitchSpec
+from hpn.testbed.fabric.switch_spec import OTHER_WEIGHT, ClassSpec, SwitchSpec
 from hpn.testbed.kernel.rtnetlink.mmu import CLASSES, PortClass, PortOptions
 
 _NS_PER_M = 5.0
@@ -98,7 +98,7 @@ def _classes(spec: FabricSpec, switch: SwitchSpec, rate_bps: int, *, is_switch: 
         each = given.get(priority)
         if each is None:
             strict = priority in {_ROUTING, CONTROL, switch.trimming.priority}
-            made = PortClass(quantum=0 if strict else frame_bytes(spec), alpha=1.0)
+            made = PortClass(quantum=0 if strict else OTHER_WEIGHT * frame_bytes(spec), alpha=1.0)
         else:
             made = _port_class(spec, switch, each, rate_bps)
         yield made if is_switch else replace(made, limit=_HOST_BYTES, alpha=0.0, kmax=0, trim=False, watchdog=False)

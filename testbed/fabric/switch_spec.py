@@ -79,9 +79,11 @@ class TrimmingSpec(_Keys):
     bytes: int = Field(default=64, ge=64, le=1024, description="of the IP packet that are left")
 
 
+OTHER_WEIGHT = 14
+"""Weight of a class that the file does not name: SONiC's scheduler.0; its lossless classes have scheduler.1."""
 _SONIC = (
-    ClassSpec(priority=3, dscp=[3], lossless=True, weight=50, alpha=0.125),
-    ClassSpec(priority=4, dscp=[4], lossless=True, weight=50, alpha=0.125),
+    ClassSpec(priority=3, dscp=[3], lossless=True, weight=15, alpha=0.125),
+    ClassSpec(priority=4, dscp=[4], lossless=True, weight=15, alpha=0.125),
 )
 
 

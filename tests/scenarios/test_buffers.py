@@ -51,7 +51,7 @@ def _judged(expectation: str, found: tuple[ClassUse, ...] | None) -> Check:
 @pytest.mark.parametrize(
     ("expectation", "measured", "evidence"),
     [
-        ("longest_pause: {below: 5 s}", 4400.0, "p0.s0.h1:r0.0 priority 3, by 321 XOFF, and still is"),
+        ("pause_time: {below: 5 s}", 4400.0, "p0.s0.h1:r0.0 priority 3, by 321 XOFF, and still is"),
         ("pfc_frames: {at_most: 400}", 333, "p0.s0.t0.0:h1r0 priority 3: 321"),
         ("headroom_drops: {at_most: 10}", 7, "p0.s0.t0.0:up0 priority 3: 7"),
         ("buffer_drops: {at_most: 10}", 5, "p0.s0.t0.0:h1r0 priority 1: 5"),
@@ -72,7 +72,7 @@ def test_drops_of_hosts_are_no_drops_of_switches() -> None:
 
 
 def test_a_run_in_which_no_port_was_stopped_has_a_pause_of_zero() -> None:
-    check = _judged("longest_pause: {at_most: 0 ms}", (sample.class_use("p0.s0.t0.0:up0"),))
+    check = _judged("pause_time: {at_most: 0 ms}", (sample.class_use("p0.s0.t0.0:up0"),))
     assert (check.outcome, check.measured, check.evidence) == (Outcome.PASS, 0.0, "no port was stopped")
 
 

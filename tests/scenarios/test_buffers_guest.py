@@ -19,7 +19,7 @@ timeline: {healthy: 2 s}
 expect:
   - buffer_drops: {at_most: 0}
   - headroom_drops: {at_most: 0}
-  - longest_pause: {at_least: 1 s, at_most: 1800 ms}
+  - pause_time: {at_least: 1 s, at_most: 1800 ms}
 """
 
 

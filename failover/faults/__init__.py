@@ -19,7 +19,6 @@ from hpn.failover.faults.base import (
     Replacement,
     TargetKind,
     VisibleTo,
-    lacks,
     nics_hit,
 )
 from hpn.failover.faults.control_plane import BgpReset, TorControlHang, TorDrain, TorLeave
@@ -120,10 +119,17 @@ _ALL: tuple[type[Fault], ...] = (
     BgpReset,
 )
 
-FAULTS = Registry("fault", lambda fault: fault.KIND, _ALL, lacks)
+
+def _lacks(fault: type[Fault]) -> set[str]:
+    """Return the attributes that a kind of fault must define and does not."""
+    unsaid = {name for name in Fault.__annotations__ if not hasattr(fault, name)}
+    return unsaid | set(fault.__abstractmethods__)
+
+
+FAULTS = Registry("fault", lambda fault: fault.KIND, _ALL, _lacks)
 """The kinds that a drill may name."""
 
-_STEPS = Registry[type[Fault]]("step of a fault", lambda fault: fault.KIND, (TorLeave, SpareTakeover), lacks)
+_STEPS = Registry[type[Fault]]("step of a fault", lambda fault: fault.KIND, (TorLeave, SpareTakeover), _lacks)
 
 
 def make(kind: str, target: str, arguments: Mapping[str, int | float | str]) -> Fault:

@@ -182,12 +182,6 @@ class Fault(ABC):
         return None
 
 
-def lacks(fault: type[Fault]) -> set[str]:
-    """Return the attributes that a kind of fault must define and does not."""
-    unsaid = {name for name in Fault.__annotations__ if not hasattr(fault, name)}
-    return unsaid | set(fault.__abstractmethods__)
-
-
 @dataclass(frozen=True, slots=True)
 class CarrierFault(Fault):
     """Defaults of faults that take carrier once and give it back once."""

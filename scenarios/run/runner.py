@@ -141,14 +141,8 @@ class _Run:
         injector = Injector(lab, traffic)
         sampler, carriers = HostSampler(own_pids), Carriers(lab, self._order.engine)
         ports = PortSampler(lab.fabric, lab.requests, self._drill.sample, lab.marks)
-        guard = Guard(
-            lab,
-            traffic.engine,
-            traffic.begun,
-            self._folder.path,
-            self._check,
-            processes=not has_virtual_time(self._order.engine),
-        )
+        real_time = not has_virtual_time(self._order.engine)
+        guard = Guard(lab, traffic.engine, traffic.begun, self._folder.path, self._check, processes=real_time)
         captures = CaptureProcess(self._drill, lab, self._folder.path)
         news: asyncio.Task[None] | None = None
         try:

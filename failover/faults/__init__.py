@@ -120,16 +120,16 @@ _ALL: tuple[type[Fault], ...] = (
 )
 
 
-def _lacks(fault: type[Fault]) -> set[str]:
+def lacks(fault: type[Fault]) -> set[str]:
     """Return the attributes that a kind of fault must define and does not."""
     unsaid = {name for name in Fault.__annotations__ if not hasattr(fault, name)}
     return unsaid | set(fault.__abstractmethods__)
 
 
-FAULTS = Registry("fault", lambda fault: fault.KIND, _ALL, _lacks)
+FAULTS = Registry("fault", lambda fault: fault.KIND, _ALL, lacks)
 """The kinds that a drill may name."""
 
-_STEPS = Registry[type[Fault]]("step of a fault", lambda fault: fault.KIND, (TorLeave, SpareTakeover), _lacks)
+_STEPS = Registry[type[Fault]]("step of a fault", lambda fault: fault.KIND, (TorLeave, SpareTakeover), lacks)
 
 
 def make(kind: str, target: str, arguments: Mapping[str, int | float | str]) -> Fault:

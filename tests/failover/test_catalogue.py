@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from hpn.failover.faults import FAULTS, Fault, make
-from hpn.failover.faults.base import LinkFault, lacks
+from hpn.failover.faults import FAULTS, Fault, lacks, make
+from hpn.failover.faults.base import LinkFault
 from hpn.testbed.entries import Registry
 
 SAID = ("KIND", "NEEDS", "PART", "PER_MONTH", "REPAIRS_ITSELF", "SESSIONS_DOWN", "STEADY", "TARGET", "TELLS")

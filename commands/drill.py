@@ -45,7 +45,7 @@ from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.describe import describe, put_elsewhere
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.return_times import return_notes
+from hpn.scenarios.drill.notes import drill_notes
 from hpn.scenarios.drill.wrapping import wrapped
 from hpn.scenarios.run import client_site, engines, estimate, refusals, repeats
 from hpn.testbed.errors import InputError, MachineError, NoisyError
@@ -81,7 +81,7 @@ def drill_show(name: str, topology: FabricSpec | None) -> None:
     from hpn.scenarios.model.fitted_drill import load_lines  # numpy
 
     chosen = catalogue.load(name, topology)
-    loads, notes = load_lines(chosen), return_notes(chosen)
+    loads, notes = load_lines(chosen), drill_notes(chosen)
     more = ("offered load once failover is over", *(f"  {each}" for each in loads)) if loads else ()
     noted = ("notes", *(f"  {each}" for each in notes)) if notes else ()
     for line in wrapped((*describe(chosen), *more, *noted), terminal().width):
@@ -109,7 +109,7 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
             click.echo("\n  ".join((f"{name}: {_answer(name, refused)}", *put_elsewhere(found))))
             if refused is not None:
                 refused_here[name] = refused
-            for line in (*congestion_lines(found), *return_notes(found)):
+            for line in (*congestion_lines(found), *drill_notes(found)):
                 click.echo(f"{name}: note: {line}")
             if line := estimate.virtual_time_line(found):
                 click.echo(f"{name}: note: {line}")

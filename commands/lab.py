@@ -21,6 +21,7 @@ from hpn.commands.page import Length, as_json_option, lab_option, raise_neighbou
 from hpn.results.text.live import LiveUp
 from hpn.results.text.tables import inventory_tables, rows_table, table
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.buffer_rules import buffer_notes
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.presets import PRESETS
@@ -46,6 +47,8 @@ def plan(topology: str, as_json: bool) -> None:
         click.echo(json.dumps({"name": fabric.spec.name} | asdict(found) | {"refused": refused}, indent=2))
         return
     show(*inventory_tables(found, fabric.spec.name))
+    for note in buffer_notes(fabric):
+        click.echo(f"note: {note}")
     for line in ("hpn up refuses it on this machine:", *(f"  {each}" for each in refused)) if refused else ():
         click.echo(line)
     if refused:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.architectures.architecture import Problem
-from hpn.testbed.fabric.buffers import CONTROL, priority_of, shared_bytes
+from hpn.testbed.fabric.buffers import CONTROL, first_threshold, longest_pause_ns, priority_of, shared_bytes
 from hpn.testbed.fabric.marking import Marker, frame_bytes
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
@@ -44,6 +44,27 @@ def check_buffers(fabric: Fabric) -> None:
         raise InputError(
             f"switch.buffer of {switch.buffer} B: {fewest} needs {needed} B for the headroom of its ports;"
             f" write at least {needed + 2 * frame_bytes(fabric.spec)} B, or less headroom"
+        )
+
+
+def buffer_notes(fabric: Fabric) -> Iterator[str]:
+    """Yield settings that are allowed and hardly meant: marks that come after PFC, a watchdog within one pause."""
+    switch = fabric.spec.switch
+    if switch is None:
+        return
+    shared = min(shared_bytes(fabric, node.name) for node in fabric.switches)
+    for each in switch.in_force:
+        first = first_threshold(each, shared)
+        if each.lossless and each.ecn is not None and each.ecn.kmin >= first:
+            yield (
+                f"priority {each.priority}: PFC stops a port that holds {first:,} B, and ECN marks from"
+                f" {each.ecn.kmin:,} B on: senders are stopped and never marked; write a smaller kmin"
+            )
+    longest_ms = longest_pause_ns(min(link.rate_bps for link in fabric.links)) / 1e6
+    if switch.watchdog is not None and switch.watchdog.detect_ms <= longest_ms:
+        yield (
+            f"the watchdog fires after {switch.watchdog.detect_ms} ms, and one XOFF may stop a port for"
+            f" {longest_ms:.0f} ms; write detect_ms: {longest_ms + 1:.0f} or more"
         )
 
 

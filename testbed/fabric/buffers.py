@@ -70,13 +70,38 @@ def shared_bytes(fabric: Fabric, node: str) -> int:
     )
 
 
+def first_threshold(each: ClassSpec, shared: int) -> int:
+    """Return the bytes at which a class of the only port that holds any is stopped or dropped.
+
+    With a dynamic threshold x = alpha (shared - x).
+    """
+    alpha = _alpha(each)
+    dynamic = int(shared * alpha / (1 + alpha)) if alpha else shared
+    return dynamic if each.limit is None else min(dynamic, each.limit)
+
+
+def longest_pause_ns(rate_bps: int) -> int:
+    """Return the longest time for which one PFC frame stops a port of that (emulated) rate."""
+    return 65535 * quantum_ns(rate_bps)
+
+
+def quantum_ns(rate_bps: int) -> int:
+    """Return the time of 512 bits at that (emulated) rate, the unit of pauses."""
+    return max(_QUANTUM_BITS * 10**9 // rate_bps, 1)
+
+
+def _alpha(each: ClassSpec) -> float:
+    """Return alpha, 0 for a class with a static threshold alone."""
+    return each.alpha if each.alpha is not None else 0.0 if each.limit else 1.0
+
+
 def port_options(fabric: Fabric, node: str, rate_bps: int) -> PortOptions:
     """Return the options of a port of that (emulated) rate. ValueError for a fabric without ``switch:``."""
     spec, switch, is_switch = fabric.spec, _switch(fabric.spec), fabric.node(node).is_switch
     watchdog = switch.watchdog
     options = PortOptions(
         buffer=shared_bytes(fabric, node) if is_switch else _HOST_BYTES,
-        quantum_ns=max(_QUANTUM_BITS * 10**9 // rate_bps, 1),
+        quantum_ns=quantum_ns(rate_bps),
         react_ns=react_ns(spec, switch),
         classes=tuple(_classes(spec, switch, rate_bps, is_switch=is_switch)),
         class_of=priority_of(switch),
@@ -113,7 +138,7 @@ def _port_class(spec: FabricSpec, switch: SwitchSpec, each: ClassSpec, rate_bps:
         forwards=watchdog is not None and watchdog.action == "forward",
         quantum=0 if each.weight is None else each.weight * frame,
         limit=each.limit or 0,
-        alpha=each.alpha if each.alpha is not None else 0.0 if each.limit else 1.0,
+        alpha=_alpha(each),
         xon_offset=2 * frame if each.xon_offset is None else each.xon_offset,
         headroom=_headroom(spec, switch, each, rate_bps) if each.lossless else 0,
     )

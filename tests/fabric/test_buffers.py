@@ -10,12 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.buffers import headroom_bytes, port_options, priority_of, react_ns, shared_bytes
+from hpn.testbed.fabric.buffer_rules import buffer_notes
+from hpn.testbed.fabric.buffers import (
+    first_threshold,
+    headroom_bytes,
+    port_options,
+    priority_of,
+    react_ns,
+    shared_bytes,
+)
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.rules import contradictions
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.fabric.switch_spec import SwitchSpec
+from hpn.testbed.fabric.switch_spec import ClassSpec, SwitchSpec
 from hpn.testbed.kernel.rtnetlink.mmu import PortClass
 
 TINY = PRESETS["tiny"].spec
@@ -149,6 +157,25 @@ def test_headroom_that_leaves_nothing_is_refused_with_the_buffer_that_would_do()
     assert build(_spec(buffer=least))
     with pytest.raises(InputError):
         build(_spec(buffer=least - 1))
+
+
+def test_marks_that_come_after_pfc_and_a_watchdog_within_one_pause_are_told() -> None:
+    """Alpha 1/8 of 1.8 MB: PFC at a ninth, 200 kB. One XOFF lasts 65,535 x 2.56 us at 200 Mbit/s."""
+    late = LOSSLESS | {"alpha": 0.125, "ecn": {"kmin": 210_000, "kmax": 400_000, "pmax": 0.1}}
+    (marks, watchdog) = buffer_notes(build(_spec(classes=[late], watchdog={"detect_ms": 167}, cable_m=0)))
+    assert "never marked" in marks
+    assert "write detect_ms: 169 or more" in watchdog
+    early = LOSSLESS | {"alpha": 0.125, "ecn": {"kmin": 190_000, "kmax": 400_000, "pmax": 0.1}}
+    assert list(buffer_notes(build(_spec(classes=[early], watchdog={})))) == []
+    assert list(buffer_notes(build(TINY))) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "bytes_"),
+    [({"alpha": 0.125}, 100_000), ({"limit": 50_000}, 50_000), ({}, 450_000), ({"limit": "1 GB"}, 900_000)],
+)
+def test_the_first_threshold_is_that_of_a_port_alone(given: dict[str, Any], bytes_: int) -> None:
+    assert first_threshold(ClassSpec(priority=3, **given), 900_000) == bytes_
 
 
 def test_a_class_is_packed_as_the_kernel_has_it() -> None:

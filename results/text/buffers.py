@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.table import Table
 
 from hpn.failover.analysis.buffers import ClassUse, of_note
+from hpn.failover.analysis.pause_cycles import deadlock
 from hpn.failover.analysis.phrases import plain
 from hpn.results.text.tables import table
 
@@ -34,8 +35,11 @@ def buffer_rows(found: Sequence[ClassUse]) -> tuple[str, tuple[str, ...], tuple[
     noted = of_note(found)
     shown = noted[:_MOST]
     told = [figure for figure in _FIGURES if any(figure[1](each) for each in shown)]
+    ring = deadlock(found)
+    stands = f"; deadlock at the end: {' waits for '.join((*ring, ring[0]))}" if ring else ""
     more = f"; {len(noted) - len(shown)} more are in buffers.json" if len(noted) > len(shown) else ""
-    title = f"buffers (ports that stopped others, dropped or trimmed, most first; sizes are the most at a time{more})"
+    what = "ports that stopped others, dropped or trimmed, most first; sizes are the most at a time"
+    title = f"buffers ({what}{more}{stands})"
     rows = ((each.port, str(each.priority), *(_cell(count(each), unit) for _, count, unit in told)) for each in shown)
     return title, ("port", "priority", *(name for name, _, _ in told)), tuple(rows)
 

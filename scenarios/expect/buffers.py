@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hpn.failover.analysis.buffers import ClassUse
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.pause_cycles import deadlock
 from hpn.scenarios.expect.evidence import from_metrics
 from hpn.scenarios.expect.figure import Figure
 from hpn.scenarios.expect.metric import QUEUES_ONLY, WHOLE_RECORD, Larger, Metric, Needs, Slowed, Takes, Traffic, Unit
@@ -44,6 +45,12 @@ def _sum(count: _Count) -> Callable[[Sequence[ClassUse]], Figure]:
         return Figure(sum(map(count, found)), f"{most.label}: {count(most):,}" if count(most) else "at no port")
 
     return measure
+
+
+def _deadlocks(found: Sequence[ClassUse]) -> Figure:
+    """Return 1 if queues wait for each other in a ring at the end of the traffic, else 0."""
+    ring = deadlock(found)
+    return Figure(1, " waits for ".join((*ring, ring[0]))) if ring else Figure(0, "no ring of stopped queues")
 
 
 def _of_switches(count: _Count) -> _Count:
@@ -107,6 +114,18 @@ METRICS = (
         lambda each: each.trimmed,
         Slowed.PER_PACKET,
         Larger.AS_LIMITED,
+    ),
+    Metric(
+        "deadlocks",
+        Unit.COUNT,
+        Takes.NOTHING,
+        Slowed.NOT,
+        _SWITCH,
+        "1 if queues that PFC stops wait for each other in a ring when the traffic ends, else 0",
+        from_metrics(_of_buffers(_deadlocks)),
+        tells=WHOLE_RECORD,
+        larger=Larger.WORSE,
+        unmodelled=QUEUES_ONLY,
     ),
     _counted("pfc_storms", "times that the PFC watchdog fired", lambda each: each.storms, Slowed.NOT, Larger.WORSE),
 )

@@ -1,6 +1,7 @@
-"""Two switches whose ports have buffers, and the hosts around them; traffic that is counted where it arrives.
+"""Switches whose ports have buffers, and the hosts around them; traffic that is counted where it arrives.
 
-h1, h2, hv === s1 --- s2 === h3, h4          all links 100 Mbit/s, s1 - s2 300 Mbit/s
+TREE: h1, h2, hv === s1 --- s2 === h3, h4    all links 100 Mbit/s, s1 - s2 300 Mbit/s
+RING: h1 - s1 - s2 - s3 - s1, h2 at s2, h3 at s3, all 100 Mbit/s; every packet goes round clockwise
 """
 
 from __future__ import annotations
@@ -23,11 +24,39 @@ FRAME = PAYLOAD + 42  # Ethernet, IP, UDP
 BURST = 2 * FRAME
 LOSSLESS, OTHER, DSCP, OTHER_DSCP = 3, 1, 3, 0
 _BOX = 64 << 20
-_LINKS = (
-    ("h1", "s1", RATE, "10.1.0."), ("h2", "s1", RATE, "10.2.0."), ("hv", "s1", RATE, "10.5.0."),
-    ("s1", "s2", TRUNK, "10.9.0."), ("s2", "h3", RATE, "10.3.0."), ("s2", "h4", RATE, "10.4.0."),
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Links (end, end, rate, network of two addresses), and the gateway of each switch; hosts have one link."""
+
+    links: tuple[tuple[str, str, int, str], ...]
+    gateways: dict[str, str]
+
+    @property
+    def nodes(self) -> list[str]:
+        """Names of all nodes."""
+        return sorted({end for a, b, *_ in self.links for end in (a, b)})
+
+    def network(self, host: str) -> str:
+        """First three bytes of a host's address; the host is .1, its switch .0."""
+        return next(net for a, b, _, net in self.links if host in (a, b))
+
+
+TREE = Shape(
+    (
+        ("h1", "s1", RATE, "10.1.0."), ("h2", "s1", RATE, "10.2.0."), ("hv", "s1", RATE, "10.5.0."),
+        ("s1", "s2", TRUNK, "10.9.0."), ("s2", "h3", RATE, "10.3.0."), ("s2", "h4", RATE, "10.4.0."),
+    ),
+    {"s1": "10.9.0.1", "s2": "10.9.0.0"},
 )  # fmt: skip
-ADDRESS = {"h3": "10.3.0.1", "h4": "10.4.0.1"}
+RING = Shape(
+    (
+        ("h1", "s1", RATE, "10.1.0."), ("h2", "s2", RATE, "10.2.0."), ("h3", "s3", RATE, "10.3.0."),
+        ("s1", "s2", RATE, "10.11.0."), ("s2", "s3", RATE, "10.12.0."), ("s3", "s1", RATE, "10.13.0."),
+    ),
+    {"s1": "10.11.0.1", "s2": "10.12.0.1", "s3": "10.13.0.1"},
+)  # fmt: skip
 
 
 def class_of() -> bytes:
@@ -74,27 +103,32 @@ class Count:
 class BufferNet:
     """The network; skips where the kernel lacks the discipline."""
 
-    def __init__(self, classes: dict[int, PortClass], react_ns: int = 0, **options: object) -> None:
+    def __init__(
+        self, classes: dict[int, PortClass], react_ns: int = 0, shape: Shape = TREE, **options: object
+    ) -> None:
         """Build it with these classes at every switch port; ``options`` of ``PortOptions`` too."""
+        self.shape = shape
         self.spaces: dict[str, NetNs] = {}
         self.ports: dict[tuple[str, str], int] = {}
         self._classes, self._react_ns, self._options = classes, react_ns, options
-        for name in ("h1", "h2", "hv", "s1", "s2", "h3", "h4"):
+        for name in shape.nodes:
             self.spaces[name] = ns.create(name)
             with self.spaces[name].entered():
                 for path, value in (("ipv4/ip_forward", "1"), ("ipv6/conf/all/disable_ipv6", "1")):
                     with open(f"/proc/sys/net/{path}", "w") as file:
                         file.write(value)
         self.links = {name: Netlink(space) for name, space in self.spaces.items()}
-        for number, (a, b, rate, net) in enumerate(_LINKS):
+        for number, (a, b, rate, net) in enumerate(shape.links):
             self._join(number, a, b, rate, net)
-        for host, *_ in (*_LINKS[:3], ("h3",), ("h4",)):
-            net = next(net for a, b, _, net in _LINKS if host in (a, b))
-            self.links[host].run([rtnl.add_route("0.0.0.0/0", gateway=net + "0")])
         for (node, _), port in self.ports.items():
             linkwatch.carry_out(self.links[node], [port])  # nothing leaves before the kernel knows the carrier
-        self.links["s1"].run([rtnl.add_route("0.0.0.0/0", gateway="10.9.0.1")])
-        self.links["s2"].run([rtnl.add_route("0.0.0.0/0", gateway="10.9.0.0")])
+        for name in shape.nodes:
+            gateway = shape.gateways.get(name) or shape.network(name) + "0"
+            self.links[name].run([rtnl.add_route("0.0.0.0/0", gateway=gateway)])
+
+    def address(self, host: str) -> str:
+        """Address of a host."""
+        return self.shape.network(host) + "1"
 
     def options(self, node: str, rate_bps: int, **changed: object) -> PortOptions:
         """The options of a port of a node."""
@@ -144,7 +178,7 @@ class BufferNet:
 
     def change(self, node: str, to: str, **changed: object) -> None:
         """Change options of the port of ``node`` towards ``to``."""
-        rate = TRUNK if {node, to} == {"s1", "s2"} else RATE
+        rate = next(rate for a, b, rate, _ in self.shape.links if {a, b} == {node, to})
         self.links[node].run([mmu.add_mmu(self.ports[node, to], self.options(node, rate, **changed))])
 
     def counters(self, node: str, to: str, priority: int = LOSSLESS) -> ClassCounters:
@@ -170,7 +204,7 @@ class BufferNet:
         while (now := time.monotonic() - begin) < seconds + drain:
             for n, (offer, sender, count) in enumerate(zip(offers, senders, counts, strict=True)):
                 if now < seconds:
-                    _send(sender, offer, 5000 + n, count, now)
+                    _send(sender, offer, (self.address(offer.dst), 5000 + n), count, now)
                 _receive(receivers[n], count)
             time.sleep(0.001)
         for sock in (*senders, *receivers):
@@ -187,15 +221,15 @@ class BufferNet:
         sock = self.spaces[offer.dst].socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         sock.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
-        sock.bind((ADDRESS[offer.dst], port))
+        sock.bind((self.address(offer.dst), port))
         return sock
 
 
-def _send(sock: socket.socket, offer: Offer, port: int, count: Count, now: float) -> None:
+def _send(sock: socket.socket, offer: Offer, to: tuple[str, int], count: Count, now: float) -> None:
     due = 10**9 if offer.rate_bps is None else int(now * offer.rate_bps / 8 / FRAME) - count.sent
     for _ in range(due):
         try:
-            sock.sendto(bytes(PAYLOAD), (ADDRESS[offer.dst], port))
+            sock.sendto(bytes(PAYLOAD), to)
         except BlockingIOError:
             return
         count.sent += 1

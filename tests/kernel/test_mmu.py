@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.kernel.buffers_net import (
-    ADDRESS,
     DSCP,
     FRAME,
     LOSSLESS,
@@ -23,6 +22,7 @@ from tests.kernel.buffers_net import (
     OTHER_DSCP,
     PAYLOAD,
     RATE,
+    RING,
     BufferNet,
     Offer,
     lossless,
@@ -128,8 +128,7 @@ def test_what_cannot_be_marked_is_not_marked() -> None:
 
 
 def test_what_would_be_dropped_is_cut_to_its_headers_and_arrives_first() -> None:
-    trimming = {"trim_bytes": 64, "trim_class": 5, "trim_dscp": 11}
-    net = BufferNet({LOSSLESS: lossy(trim=True), OTHER: lossy()}, **trimming)
+    net = BufferNet({LOSSLESS: lossy(trim=True), OTHER: lossy()}, trim_bytes=64, trim_class=5, trim_dscp=11)
     counts = net.offer(TWO)
     sizes = [size for each in counts for size in each.sizes]
     trimmed = sizes.count(64 - 28)
@@ -235,15 +234,43 @@ def test_rdma_gets_the_dscp_of_its_nic() -> None:
     with net.spaces["h3"].socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         receiver.settimeout(5)
-        receiver.bind((ADDRESS["h3"], 4791))
+        receiver.bind((net.address("h3"), 4791))
         seen = []
         for dscp, opcode in ((0, 0x04), (0, 0x81), (8, 0x04)):
             with net.spaces["h1"].socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
                 sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2 | 2)
-                sender.sendto(bytes([opcode]) + bytes(50), (ADDRESS["h3"], 4791))
+                sender.sendto(bytes([opcode]) + bytes(50), (net.address("h3"), 4791))
             _, control, _, _ = receiver.recvmsg(2000, 64)
             seen.append(control[0][2][0])
     assert seen == [DSCP << 2 | 2, 48 << 2 | 2, 8 << 2 | 2]
+
+
+ROUND = (Offer("h1", "h3"), Offer("h2", "h1"), Offer("h3", "h2"))
+AROUND = (("s1", "s2"), ("s2", "s3"), ("s3", "s1"))
+
+
+def test_three_flows_around_a_ring_of_switches_deadlock_for_good() -> None:
+    net = BufferNet(PFC, shape=RING)
+    net.offer(ROUND, 0.5, 0.0)
+    before = [net.counters(*port).sent_packets for port in AROUND]
+    counts = net.offer(ROUND, 0.5, 0.5)
+    stuck = [net.counters(*port) for port in AROUND]
+    assert [each.sent_packets for each in stuck] == before, "not one packet goes round, long after the pauses' end"
+    assert all(each.paused and each.queue > 0 for each in stuck)
+    assert sum(each.got for each in counts) == 0
+
+
+def test_without_pfc_the_same_flows_go_on_and_the_watchdog_breaks_the_deadlock() -> None:
+    """It forms again within 100 ms. With 200 ms to detect and 200 to restore: four times in 2 s."""
+    lossy_net = BufferNet({LOSSLESS: lossy(), OTHER: lossy()}, shape=RING)
+    assert sum(each.got for each in lossy_net.offer(ROUND, 0.5)) > 3000, "unfairly, as constant rates lock in phase"
+    watched = {LOSSLESS: lossless(watchdog=True), OTHER: lossy()}
+    net = BufferNet(watched, shape=RING, detect_us=200_000, restore_us=200_000)
+    first = sum(each.got for each in net.offer(ROUND, 0.2, 0.0))
+    later = sum(each.got for each in net.offer(ROUND, 2.0))
+    assert sum(net.counters(*port).storms for port in AROUND) >= 4
+    assert later > 3 * first > 0
+    assert not any(each.paused for each in net.all_counters()), "nothing stands when the senders have ended"
 
 
 def test_equal_runs_are_equal_to_the_packet() -> None:

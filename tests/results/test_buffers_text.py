@@ -37,6 +37,19 @@ def test_a_run_shows_the_ports_that_dropped_or_stopped_others_most_first() -> No
     assert page.rows == rows
 
 
+def test_a_deadlock_is_told_in_the_title() -> None:
+    stuck = [
+        replace(class_use(f"{a}:{b}", paused=True, queue_bytes=9, pausing_ns=1), link="".join(sorted((a, b))))
+        for a, b in ("st", "tu", "us")
+    ]
+    stopping = [
+        replace(class_use(f"{b}:{a}", pausing=True), link="".join(sorted((a, b)))) for a, b in ("st", "tu", "us")
+    ]
+    title, _, _ = buffer_rows((*stuck, *stopping))
+    assert "; deadlock at the end: " in title
+    assert title.count(" waits for ") == 3
+
+
 def test_at_most_eight_are_shown_and_the_others_are_where_it_says() -> None:
     many = tuple(class_use(f"p0.s0.t0.0:h{n}r0", pausing_ns=n + 1) for n in range(11))
     title, _, rows = buffer_rows(many)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from hpn.scenarios.drill.path_choice import check_choice, check_source_ports
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.buffers import checkpoint_dscp
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.traffic.collectives.locations import CrossRail
 from hpn.traffic.collectives.program import Send
@@ -235,8 +236,8 @@ def _queue_pairs(job: JobSpec, laid_out: Job, fabric: Fabric) -> Iterator[QueueP
         check_number(many)
         if job.port_recovery and many > MAX_RECOVERING:
             raise InputError(f"{many} queue pairs; at most {MAX_RECOVERING} can recover: lower queue_pairs")
-    flows, second = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count), fabric.spec.second_class
-    dscps = dict.fromkeys(laid_out.background, 0 if second is None else second.dscp)
+    flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count)
+    dscps = dict.fromkeys(laid_out.background, checkpoint_dscp(fabric.spec))
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)
         for k in range(job.queue_pairs):

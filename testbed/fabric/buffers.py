@@ -59,6 +59,13 @@ def rdma_marker(spec: FabricSpec) -> Marker | None:
     return None if ecn is None else Marker(ecn.kmin, ecn.kmax, ecn.pmax)
 
 
+def checkpoint_dscp(spec: FabricSpec) -> int:
+    """Return the DSCP of a job's checkpoints: that of ``switch`` or of ``second_class``; 0 without either."""
+    if spec.switch is not None:
+        return spec.switch.checkpoint_dscp
+    return 0 if spec.second_class is None else spec.second_class.dscp
+
+
 def shared_bytes(fabric: Fabric, node: str) -> int:
     """Return the buffer of a switch that its ports share: what is left beside the headroom of its lossless classes."""
     switch = _switch(fabric.spec)

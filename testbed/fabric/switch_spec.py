@@ -94,6 +94,7 @@ class SwitchSpec(_Keys):
     classes: list[ClassSpec] = Field(default_factory=list, description="left out: priorities 3 and 4 are lossless")
     rdma_dscp: Dscp = Field(default=3, description="NICs mark RDMA packets that have no DSCP so")
     cnp_dscp: Dscp = Field(default=48, description="NICs mark congestion notifications so")
+    checkpoint_dscp: Dscp = Field(default=8, description="of a job's checkpoints; 8 is CS1, low priority (RFC 4594)")
     cable_m: float = Field(default=5.0, ge=0, le=100_000, description="length of each cable, 5 ns a metre")
     response_ns: int = Field(default=0, ge=0, le=10**6, description="a MAC's time to obey a PFC frame, on a real link")
     watchdog: WatchdogSpec | None = Field(default=None, description="left out: none; {}: SONiC's times")

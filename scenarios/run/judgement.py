@@ -34,7 +34,13 @@ from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
 
 def traces_of(measured: Measurement) -> Traces:
     """Return the fate of every packet of the run's streams."""
-    return build_traces(measured.facts.streams, measured.sent, measured.received, measured.facts.settings)
+    return build_traces(
+        measured.facts.streams,
+        measured.sent,
+        measured.received,
+        measured.facts.settings,
+        by_arrival=measured.facts.buffers is not None,
+    )
 
 
 def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple[DrillMetrics, Verdict]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -47,6 +47,7 @@ class FlowTrace:
     burst_size: Ints
     given_up: Ints
     unknown: int
+    by_arrival: bool = False  # goodput counts packets when they arrive
 
     @property
     def period_ns(self) -> float:
@@ -123,9 +124,17 @@ class FlowTrace:
         return slice(int(first), int(last))
 
     def received_between(self, start_ns: int, end_ns: int) -> int:
-        """Return the number of packets sent in [start, end) that arrived unharmed."""
-        first, last = np.searchsorted(self.received_sent_ns, (start_ns, max(start_ns, end_ns)), "left")
+        """Return the number of unharmed packets that were sent in [start, end), or with ``by_arrival`` arrived in it.
+
+        Loss is told to the packet by send times. Where PFC stops senders, packets wait with them instead.
+        """
+        times_ns = self._arrivals_in_order if self.by_arrival else self.received_sent_ns
+        first, last = np.searchsorted(times_ns, (start_ns, max(start_ns, end_ns)), "left")
         return int(last - first)
+
+    @cached_property
+    def _arrivals_in_order(self) -> Ints:
+        return np.sort(self.arrival_ns[self.arrival_ns != NEVER])
 
     def given_up_between(self, start_ns: int, end_ns: int) -> int:
         """Return the most packets that a late sender left out in [start, end): those of all gaps that touch it."""
@@ -152,17 +161,20 @@ class Traces:
     sent: ByFlow
     received: ByFlow
     deadline_ns: int
+    by_arrival: bool = False  # see ``FlowTrace``
 
     def __iter__(self) -> Iterator[FlowTrace]:
-        for flow in self.flows:
-            yield _trace(flow, self.sent, self.received, self.deadline_ns)
+        yield from map(self._trace, self.flows)
 
     @property
     def late(self) -> Iterator[FlowTrace]:
         """Traces of the flows whose sender gave packets up."""
         for flow in self.flows:
             if self.sent.of(flow.id, "given_up").any():
-                yield _trace(flow, self.sent, self.received, self.deadline_ns)
+                yield self._trace(flow)
+
+    def _trace(self, flow: FlowSpec) -> FlowTrace:
+        return replace(_trace(flow, self.sent, self.received, self.deadline_ns), by_arrival=self.by_arrival)
 
 
 def build_traces(
@@ -171,15 +183,18 @@ def build_traces(
     received: Table,
     settings: Settings,
     record_end_ns: int | None = None,
+    *,
+    by_arrival: bool = False,
 ) -> Traces:
     """Return one trace per flow, from tables of records as ``traffic.streams.records`` defines them.
 
+    ``by_arrival``: goodput counts packets when they arrive, for networks that hold senders up in place of dropping.
     ``record_end_ns`` is when the receivers stopped listening; by default the last time in the records.
     """
     bursts, arrivals = by_flow(sent, SENT_FIELDS), by_flow(received, RECEIVED_FIELDS)
     if record_end_ns is None:
         record_end_ns = max(bursts.latest("sent_ns"), arrivals.latest("received_ns"))
-    return Traces(flows, bursts, arrivals, record_end_ns - int(settings.drain_ms * 1e6))
+    return Traces(flows, bursts, arrivals, record_end_ns - int(settings.drain_ms * 1e6), by_arrival)
 
 
 def _trace(spec: FlowSpec, bursts: ByFlow, arrivals: ByFlow, deadline_ns: int) -> FlowTrace:

@@ -28,6 +28,7 @@ from hpn.scenarios.model.paths_over_time import ways_of
 from hpn.scenarios.model.rates import course_of
 from hpn.scenarios.model.router import Lag, ModelRouter, unknown_paths
 from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.buffers import lossless_priorities
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF
 from hpn.traffic.flows.paths import CHOICES
@@ -142,6 +143,8 @@ def _refusals(drill: Drill) -> Iterator[str]:
         yield from _of_job(drill.job)
     if drill.workload.size_bytes is not None:
         yield f"{drill.workload.pattern} pauses between transfers, and the model has even streams"
+    if spec.switch is not None and lossless_priorities(spec.switch):
+        yield "lossless switches stop senders, and others with them; the model has only rates"
     if spec.path_control.chosen.name not in (DEFAULT, OFF):
         yield f"the path policy {spec.path_control.chosen.name} is not modelled, only {DEFAULT} and {OFF}"
 

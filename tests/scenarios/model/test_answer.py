@@ -255,9 +255,10 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_begins(tmp_path: Pat
 
 FAULTS = ("lacp-loss", "arp-loss", "silent-drop", "bgp-reset", "tor-drain", "host-replaced", "stacked-upgrade")
 TRAFFIC = ("link-down-bursts", "job-restarts", "paths-spraying", "incast-receiver-driven", "client-iperf3-link-down")
+BUFFERS = ("incast-pfc", "pause-storm-watchdog")
 
 
-@pytest.mark.parametrize("name", [*FAULTS, *TRAFFIC])
+@pytest.mark.parametrize("name", [*FAULTS, *TRAFFIC, *BUFFERS])
 def test_a_drill_that_only_a_lab_can_answer_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(InputError) as error:
         model(catalogue.load(name), shipped())

@@ -36,18 +36,19 @@ _Where = frozenset[tuple[str, str]]
 def causes(metrics: DrillMetrics) -> tuple[str, ...]:
     """Return a line for each cause."""
     told: dict[_Where, str] = {}
-    found = [*_before(metrics.offered, told)]
+    found = [*_before(metrics, told)]
     for result in metrics.edges:
         found += _of_edge(metrics, result, told)
     more = len(found) - _MOST_CAUSES
     return (*found[:_MOST_CAUSES], f"and {more} more causes") if more > 0 else tuple(found)
 
 
-def _before(offered: Offered | None, told: dict[_Where, str]) -> Iterator[str]:
+def _before(metrics: DrillMetrics, told: dict[_Where, str]) -> Iterator[str]:
     """Yield the congestion of the healthy fabric."""
-    links = _overloaded(offered, "", _BEFORE, told)
+    links = _overloaded(metrics.offered, "", _BEFORE, told)
     if links:
-        yield f"{_BEFORE}: {links}: loss there is congestion"
+        pfc = "" if metrics.buffers is None else "PFC stops senders there, or "
+        yield f"{_BEFORE}: {links}: {pfc}loss there is congestion"
 
 
 def _of_edge(metrics: DrillMetrics, result: EdgeResult, told: dict[_Where, str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.templates import TEMPLATES
 from hpn.scenarios.drill.writing import DrillRequest, completed, written
 from hpn.scenarios.model.offered import planned_load
+from hpn.testbed.fabric.buffers import lossless_priorities, priority_of
 from hpn.testbed.files.document import parse
 
 _LOADS = (40, 35, 30, 25, 20, 15, 10, 8, 6, 5, 4, 3, 2, 1)
@@ -48,18 +49,25 @@ def fitted(wish: DrillRequest) -> str:
 def load_lines(drill: Drill) -> list[str]:
     """Return the offered load of a drill as text, before and after each edge; empty without streams."""
     load = planned_load(drill)
-    return [] if load is None else [_line(load, span) for span in load.settled]
+    return [] if load is None else [_line(load, span, _excess(drill)) for span in load.settled]
 
 
 def congestion_lines(drill: Drill) -> list[str]:
-    """Return when and where a drill's load exceeds a link's rate, as text: loss there is congestion."""
+    """Return when and where a drill's load exceeds a link's rate, as text: loss there is congestion, or PFC."""
     load = planned_load(drill)
     if load is None:
         return []
-    return [_line(load, span) for span in load.settled if load.overloaded(span)]
+    return [_line(load, span, _excess(drill)) for span in load.settled if load.overloaded(span)]
 
 
-def _line(load: Offered, span: int) -> str:
+def _excess(drill: Drill) -> str:
+    """Return what becomes of more than a link carries."""
+    switch = drill.topology.switch
+    lossless = switch is not None and priority_of(switch)[switch.rdma_dscp] in lossless_priorities(switch)
+    return "PFC stops senders there" if lossless else "loss there is congestion"
+
+
+def _line(load: Offered, span: int, excess: str) -> str:
     after = load.spans[span].after
     when = f"after {after}" if after else "before"
     if load.spans[span].unknown:
@@ -67,7 +75,7 @@ def _line(load: Offered, span: int) -> str:
     over = list(overloads(load, span))
     if over:
         more = f" and {len(over) - 3} more" if len(over) > 3 else ""
-        return f"{when}: {'; '.join(over[:3])}{more}: loss there is congestion"
+        return f"{when}: {'; '.join(over[:3])}{more}: {excess}"
     busiest = max(load.links, key=lambda link: link.shares[span] or 0.0, default=None)
     if busiest is None:
         return f"{when}: nothing is offered"

@@ -82,6 +82,11 @@ def test_validate_and_show_name_the_links_that_a_crash_overloads(tmp_path: Path)
     assert said.exit_code == 0
     assert "note: after crash failure: downlink p0.a1.1 to p0.s0.t0.1: 108 % of its rate" in said.output
     assert "loss there is congestion" in said.output
+    lossless = re.sub("aggs: 2}", "aggs: 2, switch: {buffer: 4 MB}}", (tmp_path / "m.yaml").read_text())
+    (tmp_path / "lossless.yaml").write_text(lossless)
+    said = CliRunner().invoke(command_line, ["drill", "validate", str(tmp_path / "lossless.yaml")])
+    assert "108 % of its rate" in said.output
+    assert "PFC stops senders there" in said.output
     shown = CliRunner().invoke(command_line, ["drill", "show", str(tmp_path / "m.yaml")]).output
     assert "offered load once failover is over" in shown
     assert "before: 48 % of the rate of the busiest link" in shown

@@ -88,19 +88,18 @@ def _delays(trace: FlowTrace, bins: Bins) -> Ints:
 
 
 def _spread(messages: Records, edges_ns: Ints) -> Ints:
-    """Return the bytes in each bin as integers without rounding loss: the differences of the rounded sums."""
-    done = np.zeros(len(edges_ns), np.float64)
+    """Return the bytes in each bin as integers without rounding loss: the differences of the rounded sums.
+
+    Messages of a queue pair follow each other, so the sum grows linearly from each one's begin to its end.
+    """
+    if not len(messages):
+        return np.zeros(len(edges_ns) - 1, np.int64)
     messages = messages[np.argsort(messages["completed_ns"], kind="stable")]
     end = messages["completed_ns"].astype(np.int64)
     before = np.concatenate([messages["posted_ns"][:1].astype(np.int64), end[:-1]])
     begin = np.minimum(np.maximum(messages["posted_ns"], before), end - 1)
-    rate = messages["bytes"].astype(np.float64) / (end - begin)
-    times = np.concatenate([begin, end])
-    order = np.argsort(times, kind="stable")
-    times = times[order]
-    slope = np.cumsum(np.concatenate([rate, -rate])[order])
-    if len(times):
-        ends = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(times))])
-        done = np.interp(edges_ns, times, ends)
-    whole: Ints = np.maximum(np.diff(np.rint(done).astype(np.int64)), 0)
+    done = np.cumsum(messages["bytes"].astype(np.float64))
+    times = np.maximum.accumulate(np.stack([begin, end], axis=1).ravel())
+    sums = np.stack([done - messages["bytes"], done], axis=1).ravel()
+    whole: Ints = np.diff(np.rint(np.interp(edges_ns, times, sums)).astype(np.int64))
     return whole

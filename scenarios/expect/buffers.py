@@ -57,35 +57,35 @@ def _of_switches(count: _Count) -> _Count:
     return lambda each: count(each) if each.is_switch else 0
 
 
-def _counted(key: str, summary: str, count: _Count, slowed: Slowed, larger: Larger) -> Metric:
-    measure = from_metrics(_of_buffers(_sum(count)))
+def _metric(
+    key: str, unit: Unit, summary: str, measure: Callable[[Sequence[ClassUse]], Figure], slowed: Slowed, larger: Larger
+) -> Metric:
     return Metric(
         key,
-        Unit.COUNT,
+        unit,
         Takes.NOTHING,
         slowed,
-        _SWITCH,
+        Needs(Traffic.EITHER, buffers=True),
         summary,
-        measure,
+        from_metrics(_of_buffers(measure)),
         tells=WHOLE_RECORD,
         larger=larger,
         unmodelled=QUEUES_ONLY,
-    )  # fmt: skip
+    )
 
 
-_SWITCH = Needs(Traffic.EITHER, buffers=True)
+def _counted(key: str, summary: str, count: _Count, slowed: Slowed, larger: Larger) -> Metric:
+    return _metric(key, Unit.COUNT, summary, _sum(count), slowed, larger)
+
+
 METRICS = (
-    Metric(
+    _metric(
         "pause_time",
         Unit.MS,
-        Takes.NOTHING,
-        Slowed.STRETCHED,
-        _SWITCH,
         "time that PFC stopped one priority of a port, all pauses together; the port where it is longest",
-        from_metrics(_of_buffers(_pause_time)),
-        tells=WHOLE_RECORD,
-        larger=Larger.WORSE,
-        unmodelled=QUEUES_ONLY,
+        _pause_time,
+        Slowed.STRETCHED,
+        Larger.WORSE,
     ),
     _counted(
         "pfc_frames",
@@ -115,17 +115,13 @@ METRICS = (
         Slowed.PER_PACKET,
         Larger.AS_LIMITED,
     ),
-    Metric(
+    _metric(
         "deadlocks",
         Unit.COUNT,
-        Takes.NOTHING,
-        Slowed.NOT,
-        _SWITCH,
         "1 if queues that PFC stops wait for each other in a ring when the traffic ends, else 0",
-        from_metrics(_of_buffers(_deadlocks)),
-        tells=WHOLE_RECORD,
-        larger=Larger.WORSE,
-        unmodelled=QUEUES_ONLY,
+        _deadlocks,
+        Slowed.NOT,
+        Larger.WORSE,
     ),
     _counted("pfc_storms", "times that the PFC watchdog fired", lambda each: each.storms, Slowed.NOT, Larger.WORSE),
 )

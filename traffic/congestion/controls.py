@@ -9,9 +9,17 @@ from hpn.traffic.congestion.admission_parameters import AdmissionParameters
 from hpn.traffic.congestion.constant import ConstantParameters
 from hpn.traffic.congestion.control import CongestionControl, Parameters
 from hpn.traffic.congestion.dcqcn import DcqcnParameters
-from hpn.traffic.congestion.parameter_sets import LINE_RATE, NCCL_4MB, SIMAI_200G, SWIFT_2020, ParameterSet
+from hpn.traffic.congestion.parameter_sets import (
+    LINE_RATE,
+    NCCL_4MB,
+    SIMAI_200G,
+    SWIFT_2020,
+    TIMELY_200G,
+    ParameterSet,
+)
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.congestion.swift import SwiftParameters
+from hpn.traffic.congestion.timely import TimelyParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,7 @@ CONTROLS = Registry(
         ControlKind("constant", "none: a queue pair sends at its port's rate", ConstantParameters, LINE_RATE, False),
         ControlKind("dcqcn", "marks become CNPs, which cut the rate (SIGCOMM 2015)", DcqcnParameters, SIMAI_200G, True),
         ControlKind("swift", "the delay is held at a target (SIGCOMM 2020)", SwiftParameters, SWIFT_2020, False),
+        ControlKind("timely", "the delay's gradient (SIGCOMM 2015)", TimelyParameters, TIMELY_200G, False),
         ControlKind(
             "receiver-driven", "receivers grant what may be on its way (Meta)", AdmissionParameters, NCCL_4MB, False
         ),

@@ -85,8 +85,8 @@ class FaultActions(Protocol):
     def delay(self, key: Hashable, link: Link, delay_ns: int, jitter_ns: int) -> Action:
         """Delay every frame, both ways."""
 
-    def stick(self, key: Hashable, links: Sequence[Link], priority: int) -> Action:
-        """Have the host's end of each access link send XOFF for a priority all the time."""
+    def stick(self, key: Hashable, links: Sequence[Link], priority: int, share: float) -> Action:
+        """Have the host's end of each access link stop a priority by XOFF for that share of the time."""
 
     def slow(self, key: Hashable, link: Link, share: float) -> Action:
         """Reduce a link to a share of its rate, both ways."""

@@ -27,10 +27,11 @@ RDMA_PRIORITY = 3  # SONiC's default map has RoCEv2 there (FACTS section 16)
 
 @dataclass(frozen=True, slots=True)
 class PauseStorm(Fault):
-    """A NIC is stuck: it stops one ``priority`` of the ToRs' ports to it all the time, by PFC (IEEE 802.1Qbb).
+    """A NIC is stuck: it stops one ``priority`` of the ToRs' ports to it, by PFC (IEEE 802.1Qbb).
 
     In hardware: a NIC whose receive pipeline hangs, or whose host does not fetch what arrives; Microsoft's fleet had
-    it (SIGCOMM 2016). The port sends XOFF again after half of the largest pause, 65535 quanta of 512 bit times. ToR:
+    it (SIGCOMM 2016). The port sends XOFF again after half of the largest pause, 65535 quanta of 512 bit times. With a
+    ``share`` of the time it is a slow receiver: it stops the ToR for so much of every 10,000 quanta. ToR:
     packets to the NIC wait. Their buffer fills, so the ToR stops the ports that they came in by, and so on up to the
     senders: whoever shares the priority and a port with them stands still as well. What the NIC sends goes on.
     Carrier, LACP, BGP and ARP stay: their frames have another priority. Only the switches' PFC watchdog ends it before
@@ -49,6 +50,7 @@ class PauseStorm(Fault):
 
     nic: str
     priority: int = parameter("priority", Unit.COUNT, 0, 7, default=RDMA_PRIORITY)
+    share: float = parameter("share", Unit.PERCENT, 0.01, 1, default=1.0)
 
     @property
     def target(self) -> str:
@@ -95,4 +97,4 @@ class PauseStorm(Fault):
 
     def act(self, actions: FaultActions) -> Action:
         """Have the host's ports send XOFF."""
-        return actions.stick(self, self.links_hit(actions.fabric), self.priority)
+        return actions.stick(self, self.links_hit(actions.fabric), self.priority, self.share)

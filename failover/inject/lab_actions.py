@@ -90,12 +90,12 @@ class LabActions:
         """Delay every frame; see ``FaultActions``."""
         return self._on_departure(key, link, Delay(delay_ns, jitter_ns))
 
-    def stick(self, key: Hashable, links: Sequence[Link], priority: int) -> Action:
+    def stick(self, key: Hashable, links: Sequence[Link], priority: int, share: float) -> Action:
         """Have the host's ends send XOFF; see ``FaultActions``."""
 
         def do() -> None:
             for link in links:
-                self.impairments.stick(key, link, priority)
+                self.impairments.stick(key, link, priority, share)
 
         return Action(do, lambda: self.impairments.lift(key))
 

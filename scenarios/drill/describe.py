@@ -139,9 +139,10 @@ def _less_usual(job: JobSpec) -> str:
 
 
 def _spray(job: JobSpec) -> Iterator[str]:
-    if job.spray > 1:
+    if job.reorder_packets:
+        ports = f"up to {job.spray} source ports in turn" if job.spray > 1 else "the paths that switches choose"
         yield (
-            f"the packets of a queue pair take up to {job.spray} source ports in turn; one counts as missing when more"
+            f"the packets of a queue pair take {ports}; one counts as missing when more"
             f" than {job.reorder_packets} have overtaken it"
         )
 

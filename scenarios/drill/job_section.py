@@ -60,7 +60,9 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
     spray = None
     if section is not None:
         rehashes = section.rehash is not None
-        spray = spray_of(mistakes, given.get("spray"), section.recovery, section.window_packets, rehashes=rehashes)
+        spray = spray_of(
+            mistakes, given.get("spray"), spec, section.recovery, section.window_packets, rehashes=rehashes
+        )
     if section is not None and section.port_recovery and not section.port_failover:
         text = "job.port_recovery brings back what port failover has left; write port_failover: yes too"
         mistakes.add(("job", "port_recovery"), text)

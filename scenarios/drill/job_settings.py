@@ -39,7 +39,7 @@ def told(job: JobSpec, fabric: Fabric) -> dict[str, str | int | float | bool]:
         **_rehash(job.rehash),
         **({} if second is None else {"second_class_dscp": second.dscp, "second_class_share": second.share}),
         **({} if fabric.spec.switch is None else {"checkpoint_dscp": fabric.spec.switch.checkpoint_dscp}),
-        **({"spray_ports": job.spray, "spray_reorder": job.reorder_packets} if job.spray > 1 else {}),
+        **({"spray_ports": job.spray, "spray_reorder": job.reorder_packets} if job.reorder_packets else {}),
         "sizes": "real" if job.real_sizes else "lab",
         "rates_slower": job.slower,
     }

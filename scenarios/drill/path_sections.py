@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from hpn.testbed.fabric.buffers import rdma_marker
+from hpn.testbed.fabric.buffers import balances, rdma_marker
 from hpn.testbed.fabric.spec import FabricSpec, Strict
 from hpn.testbed.files.check import Mistakes
 from hpn.testbed.files.document import Plain
@@ -36,11 +36,11 @@ class RehashSection(Strict):
 
 
 class SpraySection(Strict):
-    """``spray:``, when each packet of a queue pair takes another source port."""
+    """``spray:``, when each packet of a queue pair takes another source port, or another path that switches choose."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
-    ports: int = Field(ge=2, le=MOST_PORTS, examples=["8"])
+    ports: int = Field(ge=1, le=MOST_PORTS, examples=["8"])
     reorder: int | None = Field(default=None, ge=1, le=65_536)
 
 
@@ -70,9 +70,12 @@ def rehash_of(mistakes: Mistakes, data: Plain, spec: FabricSpec | None, source_p
     return RehashPolicy(**found.model_dump())
 
 
-def spray_of(mistakes: Mistakes, data: Plain, recovery: str, window: int, *, rehashes: bool) -> Spraying | None:
+def spray_of(
+    mistakes: Mistakes, data: Plain, spec: FabricSpec | None, recovery: str, window: int, *, rehashes: bool
+) -> Spraying | None:
     """Return the settings of ``spray:`` for such queue pairs; None if they are absent or invalid.
 
+    With one port it is the switches that spray.
     A packet may be overtaken by one packet on each other path without any loss. A loss is detected only by more packets
     than may overtake it. The window holds one fewer than its size.
     """
@@ -80,6 +83,9 @@ def spray_of(mistakes: Mistakes, data: Plain, recovery: str, window: int, *, reh
     found = None if data is None else mistakes.check(SpraySection, data, where)
     if found is None:
         return None
+    if found.ports == 1 and spec is not None and not balances(spec):
+        text = "is 1; write 2 or more, or let switches choose for each packet: switch.balancing in the topology"
+        mistakes.add((*where, "ports"), f"job.spray.ports {text}")
     if recovery != Recovery.SELECTIVE_REPEAT:
         text = f"with recovery: {recovery} all that overtakes a packet is sent again; write recovery: selective-repeat"
         mistakes.add(where, f"job.spray: {text}")

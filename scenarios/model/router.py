@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.lag.datapaths import candidates
@@ -31,6 +32,8 @@ def unknown_paths(spec: FabricSpec) -> str:
         return f"the LAG datapath {lag.name} does not state its hash (LagKind.port_of)"
     if not daemon.sorts_next_hops:
         return f"the BGP daemon {daemon.name} does not state the order of its next hops (DaemonKind.sorts_next_hops)"
+    if balances(spec):
+        return "switches choose the next hop of each packet or flowlet (switch.balancing), so no flow has one path"
     return ""
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.lab.lab import Lab
-from hpn.testbed.routing.trace import Flow
+from hpn.testbed.routing.trace import Flow, Path
 from hpn.traffic.flows.flow import FlowSpec
 
 
@@ -28,12 +29,16 @@ class LabRouter:
         return port
 
     def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Return the names of the links on the path."""
-        return self._lab.path(Flow(src_nic, dst_nic, sport)).links
+        """Return the names of the links on the path, as far as they are certain."""
+        return self._certain(self._lab.path(Flow(src_nic, dst_nic, sport)))
 
     def rate_bps(self, link: str) -> int:
         """Return the emulated rate of a link in bit/s."""
         return self._lab.fabric.link(link).rate_bps
+
+    def _certain(self, path: Path) -> Sequence[str]:
+        """Return the links of a path; where switches balance, the first one alone is certain."""
+        return path.links[:1] if balances(self._lab.fabric.spec) else path.links
 
 
 class RememberingRouter(LabRouter):

@@ -30,7 +30,7 @@ class LivingRouter(LabRouter):
     def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
         """Return the names of the links on the path, empty when it ends early."""
         path = self._lab.path(Flow(src_nic, dst_nic, sport))
-        return path.links if path.dropped is None else ()
+        return self._certain(path) if path.dropped is None else ()
 
 
 class Rechooser:

@@ -44,6 +44,7 @@ from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.background import current_task, ended_by_failures, in_background
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.kernel.process.processes import own_pids, reap_strangers
 from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
@@ -149,7 +150,8 @@ class _Run:
             self._check()
             await traffic.start()
             await client.start()
-            await traffic.look("start", 0, None)
+            if not balances(lab.fabric.spec):
+                await traffic.look("start", 0, None)
             lab.subscribe(guard.heard)
             gc.collect()
             gc.freeze()
@@ -250,9 +252,9 @@ class _Run:
         await traffic.until(self._start_ns + timeline.end_ns)
 
     async def _look(self, traffic: LabQueuePairs, injector: Injector, before_ns: int) -> None:
-        """Record the paths shortly before a time of the timeline, unless that moment has passed."""
+        """Record the paths shortly before a time of the timeline, unless it has passed or nobody knows them."""
         at_ns = self._start_ns + before_ns - _LOOK_NS
-        if at_ns > now_ns():
+        if at_ns > now_ns() and not balances(self._drill.topology):
             await traffic.until(at_ns)
             await traffic.look(injector.edges[-1].label if injector.edges else "healthy", len(injector.edges), at_ns)
 

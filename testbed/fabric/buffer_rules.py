@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.balancing import BALANCERS
 from hpn.testbed.fabric.buffers import CONTROL, first_threshold, longest_pause_ns, priority_of, shared_bytes
 from hpn.testbed.fabric.marking import Marker, frame_bytes
 from hpn.testbed.fabric.model import Fabric
@@ -25,6 +26,10 @@ def buffer_problems(spec: FabricSpec) -> Iterator[Problem]:
         if getattr(spec, key) is not None:
             yield (key,), f"{key} and switch cannot both be; write {key} as one of switch.classes"
     yield from _priorities(switch)
+    if switch.balancing is not None and switch.balancing.gap_ms is not None:
+        chosen = BALANCERS[switch.balancing.policy]
+        if chosen.gap_ms is None:
+            yield ("switch", "balancing", "gap_ms"), f"{chosen.name} chooses for each packet; leave gap_ms out"
     for number, each in enumerate(switch.classes):
         for field, problem in (*_class(spec, switch, each), *_ecn(spec, switch, each)):
             yield ("switch", "classes", number, *field), f"priority {each.priority}: {problem}"

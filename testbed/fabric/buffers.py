@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from hpn.testbed.fabric.balancing import BALANCERS
 from hpn.testbed.fabric.marking import Marker, burst_bytes, frame_bytes, marker_of
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
@@ -119,9 +120,23 @@ def port_options(fabric: Fabric, node: str, rate_bps: int) -> PortOptions:
     )
     if not is_switch:
         return replace(options, rdma_dscp=switch.rdma_dscp, cnp_dscp=switch.cnp_dscp)
+    options = _balanced(replace(options, rate_kbps=rate_bps // 1000, seed=fabric.node(node).ecmp_seed), switch)
     if watchdog is None:
         return options
     return replace(options, detect_us=watchdog.detect_ms * 1000, restore_us=watchdog.restore_ms * 1000)
+
+
+def balances(spec: FabricSpec) -> bool:
+    """Return True if switches choose among next hops by themselves, so that nobody can tell a flow's path."""
+    return spec.switch is not None and spec.switch.balancing is not None
+
+
+def _balanced(options: PortOptions, switch: SwitchSpec) -> PortOptions:
+    if switch.balancing is None:
+        return options
+    chosen, given = BALANCERS[switch.balancing.policy], switch.balancing.gap_ms
+    gap_ms = chosen.gap_ms if given is None else given
+    return replace(options, balance=chosen.by, gap_us=round((gap_ms or 0) * 1000))
 
 
 def _classes(spec: FabricSpec, switch: SwitchSpec, rate_bps: int, *, is_switch: bool) -> Iterator[PortClass]:

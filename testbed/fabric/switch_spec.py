@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from hpn.testbed.fabric.balancing import BALANCERS
 from hpn.testbed.files.units import parse_size
+from hpn.testbed.files.words import OneOf
 
 _MOST = 10**9
 
@@ -79,6 +81,18 @@ class TrimmingSpec(_Keys):
     bytes: int = Field(default=64, ge=64, le=1024, description="of the IP packet that are left")
 
 
+class BalancingSpec(_Keys):
+    """Who chooses among next hops of equal cost: the switch, in place of a hash of the flow."""
+
+    policy: Annotated[str, OneOf(BALANCERS)]
+    gap_ms: float | None = Field(
+        default=None,
+        gt=0,
+        le=4_000_000,
+        description="flowlets, resilient: idle so long, a flow may move; default its own",
+    )
+
+
 OTHER_WEIGHT = 14
 """Weight of a class that the file does not name: SONiC's scheduler.0; its lossless classes have scheduler.1."""
 _SONIC = (
@@ -99,6 +113,7 @@ class SwitchSpec(_Keys):
     response_ns: int = Field(default=0, ge=0, le=10**6, description="a MAC's time to obey a PFC frame, on a real link")
     watchdog: WatchdogSpec | None = Field(default=None, description="left out: none; {}: SONiC's times")
     trimming: TrimmingSpec = TrimmingSpec()
+    balancing: BalancingSpec | None = Field(default=None, description="left out: ECMP")
 
     @property
     def in_force(self) -> tuple[ClassSpec, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
-from hpn.testbed.fabric.buffers import port_options
+from hpn.testbed.fabric.buffers import balances, port_options
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.marking import burst_bytes, marker_of, quanta
 from hpn.testbed.fabric.marking import queue_bytes as port_queue_bytes
@@ -89,7 +89,7 @@ def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None, *
     nodes: dict[str, NetNs] = {}
     NETNS_DIR.mkdir(parents=True, exist_ok=True)
     for node in fabric.nodes:
-        nodes[node.name] = _make_node(node, steering, missing)
+        nodes[node.name] = _make_node(fabric, node, steering, missing)
     try:
         root = Netlink(home)
         lags = (request for nic in fabric.nics for request in datapath.interfaces(fabric, nic, nodes[nic.host]))
@@ -124,10 +124,10 @@ def _interfaces(fabric: Fabric, node: Node) -> list[int]:
     return [link.end_at(node.name).ifindex for link in fabric.links_of(node.name)] + lags
 
 
-def _make_node(node: Node, steering: Sequence[Sysctl], missing: dict[str, Sysctl]) -> NetNs:
+def _make_node(fabric: Fabric, node: Node, steering: Sequence[Sysctl], missing: dict[str, Sysctl]) -> NetNs:
     """Create a namespace with its sysctls set before the first interface exists, so that interfaces inherit them."""
     made = namespaces.create(node.name)
-    settings = namespace_sysctls(node) if node.is_switch else _HOST_SYSCTLS
+    settings = namespace_sysctls(node, balances=balances(fabric.spec)) if node.is_switch else _HOST_SYSCTLS
     _write_all(made, [*settings, *steering], missing)
     with made.entered():
         bind_mount("/proc/thread-self/ns/net", NETNS_DIR / node.name)

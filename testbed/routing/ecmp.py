@@ -25,9 +25,12 @@ class Sysctl:
     why: str
 
 
-def namespace_sysctls(node: Node) -> tuple[Sysctl, ...]:
-    """Return settings of a switch's whole namespace; write them before its first interface, which inherits them."""
-    settings = [*_FORWARDING, *_HASHING, _seed(node)]
+def namespace_sysctls(node: Node, *, balances: bool = False) -> tuple[Sysctl, ...]:
+    """Return settings of a switch's whole namespace; write them before its first interface, which inherits them.
+
+    ``balances``: the switch chooses next hops by itself, by setting the hash that policy 1 trusts.
+    """
+    settings = [*_FORWARDING, *(_BALANCING if balances else _HASHING), _seed(node)]
     if node.role is Role.TOR:
         settings.extend(_PROXY_ARP)
     return tuple(settings)
@@ -78,6 +81,8 @@ _HASHING = (
     Sysctl("net/ipv4/fib_multipath_hash_policy", "3", True, "paths could not be traced"),
     Sysctl("net/ipv4/fib_multipath_hash_fields", str(HASH_FIELDS), True, "paths could not be traced"),
 )
+
+_BALANCING = (Sysctl("net/ipv4/fib_multipath_hash_policy", "1", True, "the switch's own choice would be overlooked"),)
 
 # Interfaces are routed ports: a ToR answers for every address it has a route to, even on the same port (pvlan).
 _PROXY_ARP = (

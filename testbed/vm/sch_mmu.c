@@ -14,6 +14,8 @@
  *   headers and queued in the class for trimmed packets.
  * - ECN: marked by the length of the egress queue, as RED on the instantaneous queue.
  * - PFC frames received stop their class at this port, after the reaction time. A watchdog ends a stop that lasts.
+ * - In-band telemetry (INT): a switch's port writes queue, bytes sent, time and rate into packets that ask for it.
+ * - Balancing: a switch may choose among the next hops of a route by itself, for each packet or each flowlet.
  *
  * The token bucket takes a packet out before it has the tokens to send it. That packet has left the buffer, and a pause
  * does not stop it, as a MAC finishes the frame that it sends.
@@ -21,15 +23,19 @@
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/jhash.h>
 #include <linux/module.h>
+#include <linux/netfilter_ipv4.h>
 #include <linux/udp.h>
 #include <linux/version.h>
 #include <linux/xarray.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
+#include <net/ip_fib.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include <net/nexthop.h>
 #include <net/pkt_sched.h>
 
 #define CLASSES 8
@@ -37,10 +43,14 @@
 #define PFC_OPCODE 0x0101
 #define ROCE_PORT 4791
 #define BTH_CNP 0x81
+#define BTH_INT 0xc0		/* of those that IBTA leaves to manufacturers: asks for telemetry */
+#define INT_AT 24		/* in the UDP payload, after BTH (12), send time (8) and ICRC (4) */
+#define FLOWLETS 1024		/* entries of a switch's table; flows may share one, as in ASICs */
 #define QUANTA_MAX 0xffff
 #define PENDING 8		/* PFC frames of a class that wait for the reaction time */
 
 enum class_flags { LOSSLESS = 1, TRIM = 2, WATCHDOG = 4, WATCHDOG_FORWARDS = 8 };
+enum balance_by { BY_ECMP, BY_HASH, BY_RANDOM, BY_QUEUE };
 
 /* TCA_OPTIONS. Bytes are those of frames from the Ethernet header on. */
 struct mmu_class {
@@ -61,10 +71,15 @@ struct mmu_options {
 	__u32 detect_us;	/* watchdog: stopped so long with packets waiting is a storm */
 	__u32 restore_us;	/* watchdog: so long without a PFC frame ends it */
 	__u32 trim_bytes;	/* IP packet that trimming leaves */
+	__u32 rate_kbps;	/* of this port */
+	__u32 gap_us;		/* a flow that was idle so long may take another next hop; 0: each packet may */
+	__u32 seed;		/* of the switch, for the hash of flows */
+	__u16 stuck_quanta, stuck_every;	/* fault: length of a pause, and quanta from one to the next */
 	__u8 trim_class, trim_dscp;
 	__u8 is_switch, rdma_dscp, cnp_dscp;	/* hosts mark RoCEv2 that has DSCP 0 */
-	__u8 stuck;		/* fault: bit mask of classes whose neighbour this port stops all the time */
-	__u8 pad[2];
+	__u8 stuck;		/* fault: bit mask of classes whose neighbour this port stops */
+	__u8 balance;		/* enum balance_by */
+	__u8 pad;
 	__u8 class_of[64];	/* by DSCP */
 	struct mmu_class classes[CLASSES];
 };
@@ -110,13 +125,21 @@ struct mmu_port {
 	struct qdisc_watchdog timer;
 };
 
+struct mmu_flowlet { u64 seen; int port; };
+
 struct mmu {					/* of a network namespace */
 	struct xarray ports;			/* ifindex to Qdisc */
 	spinlock_t lock;			/* of everything in it, as ports count for each other */
 	u64 used;				/* bytes of the shared buffer */
+	u8 balance;
+	u32 seed;
+	u64 gap_ns;
+	struct mmu_flowlet *flowlets;		/* NULL until this switch balances */
 };
 
 struct mmu_cb { int iif; u8 class; bool in_headroom, is_held; };
+
+struct int_hop { __be64 time_ns, sent_bytes; __be32 queue, rate_kbps; } __packed;
 
 struct pfc_frame {
 	struct ethhdr eth;
@@ -214,15 +237,16 @@ static void start_pausing(struct Qdisc *in, int class, u64 now)
 {
 	struct mmu_port *port = qdisc_priv(in);
 	struct mmu_queue *q = &port->queues[class];
+	bool stuck = port->conf.stuck & BIT(class);
 
 	if (q->pausing && now < q->refresh_at)
 		return;
 	if (!q->pausing)
 		q->pausing_from = now;
 	q->pausing = true;
-	q->refresh_at = now + (u64)(QUANTA_MAX / 2) * port->conf.quantum_ns;
+	q->refresh_at = now + (u64)(stuck ? port->conf.stuck_every : QUANTA_MAX / 2) * port->conf.quantum_ns;
 	q->count.tx_xoff++;
-	send_pfc(qdisc_dev(in), class, QUANTA_MAX);
+	send_pfc(qdisc_dev(in), class, stuck ? port->conf.stuck_quanta : QUANTA_MAX);
 	wake_at(port, q->refresh_at);
 }
 
@@ -244,7 +268,8 @@ static void check_xon(struct mmu *mmu, struct Qdisc *in, int class, u64 now)
 	struct mmu_queue *q = &port->queues[class];
 	const struct mmu_class *c = &port->conf.classes[class];
 
-	if (q->pausing && !(port->conf.stuck & BIT(class)) && !q->count.headroom && q->count.held + c->xon_offset <= threshold(mmu, &port->conf, c))
+	if (q->pausing && !(port->conf.stuck & BIT(class)) && !q->count.headroom &&
+	    q->count.held + c->xon_offset <= threshold(mmu, &port->conf, c))
 		stop_pausing(in, class, now);
 }
 
@@ -436,19 +461,25 @@ static void set_dscp(struct sk_buff *skb, u8 dscp)
 		ipv6_change_dsfield(ipv6_hdr(skb), INET_ECN_MASK, dscp << 2);
 }
 
+/* The first so many bytes of a RoCEv2 packet's BTH and what follows, writable; NULL if it is none. */
+static u8 *rdma_of(struct sk_buff *skb, int bytes)
+{
+	int udp_at = skb_network_offset(skb) + sizeof(struct iphdr), at = udp_at + sizeof(struct udphdr);
+
+	if (skb->protocol != htons(ETH_P_IP) || ip_hdr(skb)->protocol != IPPROTO_UDP || ip_hdr(skb)->ihl != 5 ||
+	    skb->len < at + bytes || ((struct udphdr *)(skb->data + udp_at))->dest != htons(ROCE_PORT) ||
+	    skb_ensure_writable(skb, at + bytes))
+		return NULL;
+	return skb->data + at;
+}
+
 /* A host's NIC marks RDMA (RoCEv2: UDP to port 4791) that its sender left unmarked, and congestion notifications. */
 static void mark_rdma(struct sk_buff *skb, const struct mmu_options *conf)
 {
-	int at = skb_network_offset(skb), udp_at = at + sizeof(struct iphdr);
-	u8 dscp = conf->rdma_dscp;
+	u8 *bth = conf->rdma_dscp && !dscp_of(skb) ? rdma_of(skb, 1) : NULL;
 
-	if (!dscp || dscp_of(skb) || skb->protocol != htons(ETH_P_IP) || ip_hdr(skb)->protocol != IPPROTO_UDP ||
-	    ip_hdr(skb)->ihl != 5 || skb_ensure_writable(skb, udp_at + sizeof(struct udphdr) + 1) ||
-	    ((struct udphdr *)(skb->data + udp_at))->dest != htons(ROCE_PORT))
-		return;
-	if (skb->data[udp_at + sizeof(struct udphdr)] == BTH_CNP)
-		dscp = conf->cnp_dscp;
-	set_dscp(skb, dscp);
+	if (bth)
+		set_dscp(skb, *bth == BTH_CNP ? conf->cnp_dscp : conf->rdma_dscp);
 }
 
 /* Cut an IPv4 packet of UDP. The lengths follow and UDP's checksum goes, so that the receiver's stack accepts it. */
@@ -544,6 +575,163 @@ drop:
 	return qdisc_drop(skb, sch, to_free);
 }
 
+/* ---- In-band telemetry */
+
+static void tell(struct sk_buff *skb, struct mmu_port *port, u64 now)
+{
+	u8 *bth = rdma_of(skb, INT_AT + 4);
+	struct int_hop *hop;
+	u64 sent = 0, queue = 0;
+	int class, at;
+
+	if (!bth || *bth != BTH_INT || bth[INT_AT] >= bth[INT_AT + 1])
+		return;
+	at = INT_AT + 4 + bth[INT_AT] * sizeof(*hop);
+	bth = rdma_of(skb, at + sizeof(*hop));
+	if (!bth)
+		return;
+	for (class = 0; class < CLASSES; class++) {
+		sent += port->queues[class].count.sent_bytes;
+		queue += port->queues[class].count.queue;
+	}
+	hop = (struct int_hop *)(bth + at);
+	hop->time_ns = cpu_to_be64(now);
+	hop->sent_bytes = cpu_to_be64(sent);
+	hop->queue = htonl(min_t(u64, queue, U32_MAX));
+	hop->rate_kbps = htonl(port->conf.rate_kbps);
+	bth[INT_AT]++;
+}
+
+/* ---- Balancing: the hash decides which next hop the kernel takes (fib_multipath_hash_policy 1), so set it */
+
+static u64 queue_of(struct mmu *mmu, int ifindex)
+{
+	struct Qdisc *sch = port_by_index(mmu, ifindex);
+	u64 queue = 0;
+	int class;
+
+	for (class = 0; sch && class < CLASSES; class++)
+		queue += ((struct mmu_port *)qdisc_priv(sch))->queues[class].count.queue;
+	return queue;
+}
+
+static bool is_usable(struct fib_info *fi, int i)
+{
+	return atomic_read(&fib_info_nh(fi, i)->fib_nh_upper_bound) >= 0;
+}
+
+/* The usable next hop number ``nth`` (from 0); there are more than that. */
+static int usable(struct fib_info *fi, int nth)
+{
+	int i = -1;
+
+	do
+		i++;
+	while (!is_usable(fi, i) || nth--);
+	return i;
+}
+
+/* The next hop with the shortest queue; the search begins anywhere, so that equal ones take turns. */
+static int shortest(struct mmu *mmu, struct fib_info *fi, int count)
+{
+	int k, best = 0, first = get_random_u32_below(count);
+	u64 least = U64_MAX;
+
+	for (k = 0; k < count; k++) {
+		int i = usable(fi, (first + k) % count);
+		u64 queue = queue_of(mmu, fib_info_nh(fi, i)->fib_nh_oif);
+
+		if (queue < least) {
+			least = queue;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static int choose(struct mmu *mmu, struct fib_info *fi, u32 hash, u64 now)
+{
+	struct mmu_flowlet *flowlet = &mmu->flowlets[hash % FLOWLETS];
+	int i, count = 0, last = -1;
+
+	for (i = 0; i < fib_info_num_path(fi); i++) {
+		if (!is_usable(fi, i))
+			continue;
+		count++;
+		if (fib_info_nh(fi, i)->fib_nh_oif == flowlet->port)
+			last = i;
+	}
+	if (!count)
+		return -1;
+	if (last < 0 || now >= flowlet->seen + mmu->gap_ns) {
+		last = mmu->balance == BY_QUEUE ? shortest(mmu, fi, count) :
+		       usable(fi, mmu->balance == BY_RANDOM ? get_random_u32_below(count) : (hash >> 10) % count);
+		flowlet->port = fib_info_nh(fi, last)->fib_nh_oif;
+	}
+	flowlet->seen = now;
+	return last;
+}
+
+static u32 flow_hash(const struct mmu *mmu, struct sk_buff *skb)
+{
+	const struct iphdr *ip = ip_hdr(skb);
+	__be32 ports = 0;
+
+	if ((ip->protocol == IPPROTO_UDP || ip->protocol == IPPROTO_TCP) && !ip_is_fragment(ip))
+		skb_copy_bits(skb, skb_network_offset(skb) + ip->ihl * 4, &ports, sizeof(ports));
+	return jhash_3words((__force u32)ip->saddr, (__force u32)ip->daddr, (__force u32)ports, mmu->seed);
+}
+
+static unsigned int balance(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	struct mmu *mmu = net_generic(state->net, mmu_id);
+	struct flowi4 key = {
+		.saddr = ip_hdr(skb)->saddr, .daddr = ip_hdr(skb)->daddr, .flowi4_iif = skb->dev->ifindex,
+		.flowi4_scope = RT_SCOPE_UNIVERSE,
+	};
+	struct fib_result found;
+	int next;
+
+	if (!mmu->balance || fib_lookup(state->net, &key, &found, 0) || found.type != RTN_UNICAST || found.fi->nh ||
+	    fib_info_num_path(found.fi) < 2)
+		return NF_ACCEPT;
+	spin_lock_bh(&mmu->lock);
+	next = choose(mmu, found.fi, flow_hash(mmu, skb), ktime_get_ns());
+	spin_unlock_bh(&mmu->lock);
+	if (next >= 0)
+		__skb_set_sw_hash(skb, atomic_read(&fib_info_nh(found.fi, next)->fib_nh_upper_bound) << 1, true);
+	return NF_ACCEPT;
+}
+
+static const struct nf_hook_ops balance_hook = {
+	.hook = balance, .pf = NFPROTO_IPV4, .hooknum = NF_INET_PRE_ROUTING, .priority = NF_IP_PRI_LAST,
+};
+
+/* Balance in this namespace as its ports' options say, from the first one that asks for it on. */
+static int set_balance(struct net *net, const struct mmu_options *conf)
+{
+	struct mmu *mmu = net_generic(net, mmu_id);
+	struct mmu_flowlet *flowlets;
+	int err;
+
+	if (conf->balance && !mmu->flowlets) {
+		flowlets = kcalloc(FLOWLETS, sizeof(*flowlets), GFP_KERNEL);
+		if (!flowlets)
+			return -ENOMEM;
+		mmu->flowlets = flowlets;
+		err = nf_register_net_hook(net, &balance_hook);
+		if (err) {
+			mmu->flowlets = NULL;
+			kfree(flowlets);
+			return err;
+		}
+	}
+	mmu->seed = conf->seed;
+	mmu->gap_ns = conf->gap_us * 1000ULL;
+	mmu->balance = conf->balance;
+	return 0;
+}
+
 /* ---- Dequeue */
 
 static struct sk_buff *take(struct Qdisc *sch, int class, u64 now)
@@ -636,6 +824,8 @@ static struct sk_buff *mmu_dequeue(struct Qdisc *sch)
 		qdisc_bstats_update(sch, skb);
 		port->queues[class].count.sent_packets++;
 		port->queues[class].count.sent_bytes += qdisc_pkt_len(skb);
+		if (port->conf.is_switch)
+			tell(skb, port, now);
 	}
 	spin_unlock_bh(&mmu->lock);
 	if (next)
@@ -649,13 +839,16 @@ static int mmu_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 {
 	struct mmu_port *port = qdisc_priv(sch);
 	struct mmu *mmu = mmu_of(sch);
-	int class;
+	int class, err;
 	u64 next;
 
 	if (!opt || nla_len(opt) != sizeof(struct mmu_options)) {
 		NL_SET_ERR_MSG(extack, "mmu: options of another size");
 		return -EINVAL;
 	}
+	err = set_balance(dev_net(qdisc_dev(sch)), nla_data(opt));
+	if (err)
+		return err;
 	spin_lock_bh(&mmu->lock);
 	memcpy(&port->conf, nla_data(opt), sizeof(port->conf));
 	for (class = 0; class < CLASSES; class++)
@@ -772,7 +965,12 @@ static int __net_init mmu_net_init(struct net *net)
 
 static void __net_exit mmu_net_exit(struct net *net)
 {
-	xa_destroy(&((struct mmu *)net_generic(net, mmu_id))->ports);
+	struct mmu *mmu = net_generic(net, mmu_id);
+
+	if (mmu->flowlets)
+		nf_unregister_net_hook(net, &balance_hook);
+	kfree(mmu->flowlets);
+	xa_destroy(&mmu->ports);
 }
 
 static struct pernet_operations mmu_net_ops = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.balancing import Balance
 from hpn.testbed.fabric.buffer_rules import buffer_notes
 from hpn.testbed.fabric.buffers import (
+    balances,
     first_threshold,
     headroom_bytes,
     port_options,
@@ -24,7 +27,7 @@ from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.rules import contradictions
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.fabric.switch_spec import ClassSpec, SwitchSpec
-from hpn.testbed.kernel.rtnetlink.mmu import PortClass
+from hpn.testbed.kernel.rtnetlink.mmu import PortClass, PortOptions, Stuck
 
 TINY = PRESETS["tiny"].spec
 FRAME = 4218
@@ -130,6 +133,28 @@ def test_what_cannot_be_is_refused_with_its_place(switch: dict[str, Any], at: tu
     assert words in text
 
 
+def test_switches_balance_as_their_policy_says_and_hosts_never() -> None:
+    for policy, gap_ms, expected in (
+        ("spray", None, (Balance.BY_RANDOM, 0)),
+        ("adaptive", None, (Balance.BY_QUEUE, 0)),
+        ("flowlet", 0.5, (Balance.BY_RANDOM, 500)),
+        ("resilient", None, (Balance.BY_HASH, 10_000_000)),
+    ):
+        fabric = build(_spec(balancing={"policy": policy, "gap_ms": gap_ms}))
+        made = port_options(fabric, "p0.s0.t0.0", 200_000_000)
+        assert (made.balance, made.gap_us) == expected
+        assert (made.rate_kbps, made.seed) == (200_000, fabric.node("p0.s0.t0.0").ecmp_seed)
+        assert port_options(fabric, "p0.s0.h0", 200_000_000).balance == Balance.BY_ECMP
+        assert balances(fabric.spec)
+    assert not balances(_spec())
+
+
+def test_what_chooses_for_each_packet_has_no_gap() -> None:
+    ((where, text),) = contradictions(_spec(balancing={"policy": "spray", "gap_ms": 1}))
+    assert where == ("switch", "balancing", "gap_ms")
+    assert "leave gap_ms out" in text
+
+
 def test_a_priority_and_a_dscp_are_of_one_class() -> None:
     found = contradictions(_spec(classes=[LOSSLESS, LOSSLESS]))
     assert [where for where, _ in found] == [("switch", "classes", 1, "priority"), ("switch", "classes", 1, "dscp")]
@@ -176,6 +201,16 @@ def test_marks_that_come_after_pfc_and_a_watchdog_within_one_pause_are_told() ->
 )
 def test_the_first_threshold_is_that_of_a_port_alone(given: dict[str, Any], bytes_: int) -> None:
     assert first_threshold(ClassSpec(priority=3, **given), 900_000) == bytes_
+
+
+def test_options_are_packed_as_the_kernel_has_them() -> None:
+    """struct mmu_options: its numbers, lengths and bytes in order, then 64 priorities and eight classes of 36 bytes."""
+    stuck = Stuck(9, 11, 12)
+    made = PortOptions(1, 2, 3, (PortClass(),) * 8, bytes(range(64)), True, 14, 15, 7, Balance.BY_QUEUE, 8, 10, stuck)
+    packed = replace(made, detect_us=4, restore_us=5, trim_bytes=6, trim_class=13, trim_dscp=16).packed()
+    assert len(packed) == 36 + 4 + 8 + 64 + 8 * 36
+    assert struct.unpack_from("=9I2H7B", packed) == (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 1, 14, 15, 9, 3)
+    assert packed[48:112] == bytes(range(64))
 
 
 def test_a_class_is_packed_as_the_kernel_has_it() -> None:

@@ -2,6 +2,7 @@
 
 TREE: h1, h2, hv === s1 --- s2 === h3, h4    all links 100 Mbit/s, s1 - s2 300 Mbit/s
 RING: h1 - s1 - s2 - s3 - s1, h2 at s2, h3 at s3, all 100 Mbit/s; every packet goes round clockwise
+FORK: h1, h2 === s1 === s2, s3 === s4 === h3, h4: hosts 200 Mbit/s, links between switches 100 Mbit/s
 """
 
 from __future__ import annotations
@@ -56,6 +57,15 @@ RING = Shape(
         ("s1", "s2", RATE, "10.11.0."), ("s2", "s3", RATE, "10.12.0."), ("s3", "s1", RATE, "10.13.0."),
     ),
     {"s1": "10.11.0.1", "s2": "10.12.0.1", "s3": "10.13.0.1"},
+)  # fmt: skip
+FORK = Shape(
+    (
+        ("h1", "s1", 2 * RATE, "10.1.0."), ("h2", "s1", 2 * RATE, "10.2.0."),
+        ("s1", "s2", RATE, "10.11.0."), ("s1", "s3", RATE, "10.12.0."),
+        ("s2", "s4", RATE, "10.13.0."), ("s3", "s4", RATE, "10.14.0."),
+        ("h3", "s4", 2 * RATE, "10.3.0."), ("h4", "s4", 2 * RATE, "10.4.0."),
+    ),
+    {"s1": "10.11.0.1", "s2": "10.13.0.1", "s3": "10.14.0.1", "s4": "10.13.0.0"},
 )  # fmt: skip
 
 
@@ -139,7 +149,8 @@ class BufferNet:
             (self._classes.get(n, default) if is_switch else self._host(n, host, default)) for n in range(mmu.CLASSES)
         )
         values: dict[str, object] = {"buffer": 2_000_000 if is_switch else _BOX, "is_switch": is_switch}
-        values |= {"quantum_ns": 512 * 10**9 // rate_bps, "react_ns": self._react_ns, "classes": classes}
+        values |= {"rate_kbps": rate_bps // 1000, "quantum_ns": 512 * 10**9 // rate_bps}
+        values |= {"react_ns": self._react_ns, "classes": classes}
         values |= {"class_of": class_of()} | self._options | changed
         return PortOptions(**values)  # type: ignore[arg-type]
 

@@ -31,6 +31,10 @@ def test_a_run_says_who_stopped_whom_for_how_long_and_analyses_again_to_the_same
     (tmp_path / "drill.yaml").write_text(DRILL)
     said = hpn.run("drill", "run", "drill.yaml", "--engine", "uml", "--virtual-time", "--out", "out", "--keep-records")
     assert "PASS  short-incast" in said
+    hpn.run("drill", "run", "drill.yaml", "--engine", "uml-virtual-time", "--out", "again")
+    for name in ("buffers.json", "metrics.json", "events.jsonl"):
+        first, second = ((tmp_path / out / "short-incast" / name).read_bytes() for out in ("out", "again"))
+        assert first == second, f"{name} of two equal runs"
     assert "buffers (ports that stopped others" in said
     run = load(tmp_path / "out" / "short-incast")
     stored = json.loads((run.path / "buffers.json").read_text())

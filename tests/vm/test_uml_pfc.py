@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
     "file",
     [
         pytest.param("tests/kernel/test_mmu.py", id="pfc, headroom, classes, marks, trimming and the watchdog"),
+        pytest.param("tests/kernel/test_mmu_paths.py", id="telemetry, balancing, slow receivers"),
         pytest.param("tests/lab/test_stuck_ports.py", id="faults of a lab"),
     ],
 )

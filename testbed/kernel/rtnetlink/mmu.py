@@ -16,8 +16,9 @@ KIND = "mmu"
 _NLM_F_REPLACE, _NLM_F_CREATE = 0x100, 0x400
 _KIND, _OPTIONS, _STATS2, _STATS_APP = 1, 2, 7, 4  # TCA_*, TCA_STATS_APP
 _LOSSLESS, _TRIM, _WATCHDOG, _FORWARDS = 1, 2, 4, 8  # enum class_flags
-_PORT = struct.Struct("=IIIIII" + "BBBBBBxx" + "64s")  # struct mmu_options, without its classes
-_STUCK_AT = 11  # in _PORT
+_PORT = struct.Struct("=9I" + "HH" + "7Bx" + "64s")  # struct mmu_options, without its classes
+_STUCK_AT = 16  # in _PORT
+_PAUSE_QUANTA = 65535
 _CLASS = struct.Struct("=9I")  # struct mmu_class
 _COUNTERS = struct.Struct("=24Q")  # struct mmu_counters
 
@@ -54,6 +55,18 @@ class PortClass:
 
 
 @dataclass(frozen=True, slots=True)
+class Stuck:
+    """A fault: priorities (a bit mask) whose neighbour the port stops by PFC.
+
+    Each pause lasts ``quanta``, and the next begins ``every`` quanta after it began.
+    """
+
+    priorities: int = 0
+    quanta: int = _PAUSE_QUANTA
+    every: int = _PAUSE_QUANTA // 2
+
+
+@dataclass(frozen=True, slots=True)
 class PortOptions:
     """Options of a port. Times in ns unless named otherwise."""
 
@@ -65,7 +78,11 @@ class PortOptions:
     is_switch: bool = True
     rdma_dscp: int = 0  # hosts: DSCP of RoCEv2 packets that have none; 0: leave them
     cnp_dscp: int = 0
-    stuck: int = 0  # bit mask of priorities whose neighbour the port stops all the time: a fault
+    rate_kbps: int = 0  # that it writes into packets that ask for telemetry
+    balance: int = 0  # enum balance_by: how a switch chooses among next hops
+    gap_us: int = 0  # a flow that was idle so long may take another next hop; 0: each packet may
+    seed: int = 0  # for the hash of flows
+    stuck: Stuck = Stuck()
     detect_us: int = 0
     restore_us: int = 0
     trim_bytes: int = 0
@@ -75,9 +92,9 @@ class PortOptions:
     def packed(self) -> bytes:
         """Return them as struct mmu_options."""
         times = (self.quantum_ns, self.react_ns, self.detect_us, self.restore_us)
-        trimming = (self.trim_class, self.trim_dscp)
-        hosts = (self.is_switch, self.rdma_dscp, self.cnp_dscp, self.stuck)
-        head = _PORT.pack(self.buffer, *times, self.trim_bytes, *trimming, *hosts, self.class_of)
+        numbers = (self.trim_bytes, self.rate_kbps, self.gap_us, self.seed, self.stuck.quanta, self.stuck.every)
+        marking = (self.trim_class, self.trim_dscp, self.is_switch, self.rdma_dscp, self.cnp_dscp)
+        head = _PORT.pack(self.buffer, *times, *numbers, *marking, self.stuck.priorities, self.balance, self.class_of)
         return head + b"".join(each.packed() for each in self.classes)
 
 

@@ -49,9 +49,9 @@ class Impairments:
         """Impair departing traffic at ``port``, an end of ``link``, from now on."""
         self._shapers.put(key, link, port, what)
 
-    def stick(self, key: Hashable, link: Link, priority: int) -> None:
-        """Have the lower end of ``link``, a host's port, send XOFF for ``priority`` from now on."""
-        self._stuck.put(key, link, priority)
+    def stick(self, key: Hashable, link: Link, priority: int, share: float = 1.0) -> None:
+        """Have the lower end of ``link``, a host's port, stop ``priority`` for that share of the time from now on."""
+        self._stuck.put(key, link, priority, share)
 
     async def lift(self, key: Hashable) -> None:
         """Remove everything under ``key``, if anything. Frames that a delay holds are delivered first."""

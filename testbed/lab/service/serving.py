@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.kernel.packets.packet import close_all
 from hpn.testbed.kernel.process.processes import reap_strangers
@@ -148,6 +149,8 @@ class Supervisor:
 
     async def _trace(self, request: Json, _emit: Emit) -> JsonValue:
         lab = await self._lab()
+        if balances(lab.fabric.spec):
+            raise InputError("switches choose the next hop of each packet (switch.balancing): no flow has one path")
         sport, dport = request.get("sport"), request.get("dport", 4791)
         if not (isinstance(sport, int) and isinstance(dport, int) and 0 < sport < 1 << 16 and 0 < dport < 1 << 16):
             raise InputError("a trace needs sport and dport, whole numbers from 1 to 65535")

@@ -18,10 +18,11 @@ gradient of 1.25 or more would take all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.congestion.scale import Scale
 
 _MOST_DECREASE = 0.5  # ours
@@ -71,6 +72,8 @@ class TimelyParameters(Parameters):
 class Timely:
     """Control of one queue pair."""
 
+    probe_bytes = None
+
     def __init__(self, parameters: TimelyParameters, line_rate_bps: float, scale: Scale) -> None:
         self._parameters = parameters
         self._line_bps = line_rate_bps
@@ -103,6 +106,9 @@ class Timely:
 
     def on_cnp(self, now_ns: int) -> None:
         """No-op: only delay signals congestion."""
+
+    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
+        """No-op."""
 
     def on_timeout(self, now_ns: int) -> None:
         """Shrink by the most allowed."""

@@ -87,7 +87,7 @@ def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> Ch
     """Return the chosen congestion control; None if it is invalid or the topology is unknown."""
     if spec is None:
         return None
-    chosen, problems = written(given, spec.nic_port_rate, rdma_marker(spec))
+    chosen, problems = written(given, spec.nic_port_rate, rdma_marker(spec), telemetry=spec.switch is not None)
     for where, text in problems:
         mistakes.add(("job", "congestion", *where), f"job.congestion: {text}")
     return None if problems else chosen

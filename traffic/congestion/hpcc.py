@@ -71,7 +71,7 @@ class Hpcc:
         self._additive_bytes = self._window_of(scale.rate_bps(parameters.additive_bps))
         self._probe_bytes = max(scale.bytes_(parameters.probe_bytes), 1)
         self._window = self._reference = self._window_of(line_rate_bps)
-        self._utilisation = 1.0
+        self._utilisation = 1.0  # it begins at line rate
         self._stage = 0
         self._hops: tuple[Hop, ...] = ()
         self._updated_ns = 0  # last change of the reference: packets sent before do not know of it

@@ -94,7 +94,7 @@ is also an adapter's default (mlxconfig: MIN_TIME_BETWEEN_CNPS 4). Its window (H
 SIMAI_200G = ParameterSet(
     "simai-200g",
     "dcqcn",
-    "SimAI's values with the marking of its 200G ports",
+    "SimAI's values and marking for 200G",
     _SIMAI,
     200_000_000_000,
     Marker(kmin_bytes=300_000, kmax_bytes=1_200_000, pmax=0.8),
@@ -104,7 +104,7 @@ SIMAI_200G = ParameterSet(
 SIMAI_400G = ParameterSet(
     "simai-400g",
     "dcqcn",
-    "SimAI's values with the marking of its 400G ports",
+    "SimAI's values and marking for 400G",
     _SIMAI,
     400_000_000_000,
     Marker(kmin_bytes=800_000, kmax_bytes=3_200_000, pmax=0.2),
@@ -190,7 +190,7 @@ simulator (github.com/alibaba-edu/High-Precision-Congestion-Control, run.py and 
 HPCC_200G = ParameterSet(
     "hpcc-200g",
     "hpcc",
-    "hpcc-2019 with W_AI for 16 flows on a 200G link",
+    "hpcc-2019 with W_AI for 16 flows at 200G",
     replace(_HPCC, additive_bps=625 * _MBPS),
     200_000_000_000,
 )

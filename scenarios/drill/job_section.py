@@ -67,6 +67,9 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
         text = "job.port_recovery brings back what port failover has left; write port_failover: yes too"
         mistakes.add(("job", "port_recovery"), text)
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
+    if chosen is not None and chosen.kind.telemetry and spray is not None:
+        text = f"{chosen.base.name} compares reports of one path, and sprayed packets take many; leave one of both out"
+        mistakes.add(("job", "spray"), f"job.spray: {text}")
     if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
     return JobSpec(
@@ -87,7 +90,7 @@ def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> Ch
     """Return the chosen congestion control; None if it is invalid or the topology is unknown."""
     if spec is None:
         return None
-    chosen, problems = written(given, spec.nic_port_rate, rdma_marker(spec))
+    chosen, problems = written(given, spec.nic_port_rate, rdma_marker(spec), telemetry=spec.switch is not None)
     for where, text in problems:
         mistakes.add(("job", "congestion", *where), f"job.congestion: {text}")
     return None if problems else chosen

@@ -1,14 +1,16 @@
 """Claims of the HPN paper that a testbed can check, and the evidence for each. Pure.
 
 Alibaba HPN, SIGCOMM 2024, doi 10.1145/3651890.3672265. A new claim is one entry of ``CLAIMS``; those about jobs are in
-``job_claims``. The judge of an entry takes every figure of ours from evidence; none is written down here. A claim that
-a run can check names networks ``without`` the feature that the paper credits. There the same judge must not confirm it.
+``job_claims``, those of other papers about congestion control in ``control_claims``. The judge of an entry takes every
+figure of ours from evidence; none is written down here. A claim that a run can check names networks ``without`` the
+feature that the paper credits. There the same judge must not confirm it.
 """
 
 from __future__ import annotations
 
 from hpn.scenarios.paper import judges
 from hpn.scenarios.paper.claim import Claim, Without
+from hpn.scenarios.paper.control_claims import CONTROL_CLAIMS
 from hpn.scenarios.paper.job_claims import JOB_CLAIMS
 
 _STEADY = "steady streams instead of a job"
@@ -173,4 +175,4 @@ _STREAMS = (
     Claim("failure-rates", "how often links and ToRs fail", "0.057 %, 0.051 % a month", "an observation of a fleet"),
 )
 
-CLAIMS = (*_STREAMS, *JOB_CLAIMS)
+CLAIMS = (*_STREAMS, *JOB_CLAIMS, *CONTROL_CLAIMS)

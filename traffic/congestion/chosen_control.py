@@ -46,12 +46,12 @@ class ChosenControl:
 
 
 def written(
-    given: Plain, real_rate_bps: float, marker: Marker | None
+    given: Plain, real_rate_bps: float, marker: Marker | None, *, telemetry: bool
 ) -> tuple[ChosenControl | None, tuple[Problem, ...]]:
     """Return the control that ``given`` names on NIC ports of that real rate, and all problems.
 
-    ``marker`` is the marking of the topology's switches: a control that waits for marks needs one. The control is None
-    if its name is unknown.
+    ``marker`` is the marking of the topology's switches: a control that waits for marks needs one. ``telemetry``: they
+    report, as another control needs. The control is None if its name is unknown.
     """
     wanted: Mapping[str, Plain] = given if isinstance(given, dict) else {_USE: given}
     base = _base(wanted.get(_USE))
@@ -62,6 +62,10 @@ def written(
     found = [*problems, *_wrong(values, real_rate_bps)] if not problems else list(problems)
     if kind.marked and marker is None:
         found.append(((), f"{base.name} waits for marks and no switch marks; write {_ecn(base)} in the topology"))
+    if kind.telemetry and not telemetry:
+        found.append(
+            ((), f"{base.name} waits for telemetry and no switch sends any; write switch: {{}} in the topology")
+        )
     return ChosenControl(kind, base, values, tuple(word for word in wanted if word != _USE)), tuple(found)
 
 

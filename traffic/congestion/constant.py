@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.congestion.scale import Scale
 
 
@@ -28,6 +29,8 @@ class ConstantParameters(Parameters):
 class Constant:
     """A rate that never changes."""
 
+    probe_bytes = None
+
     def __init__(self, rate_bps: float) -> None:
         self.rate_bps = rate_bps
 
@@ -38,6 +41,9 @@ class Constant:
         """No-op."""
 
     def on_cnp(self, now_ns: int) -> None:
+        """No-op."""
+
+    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
         """No-op."""
 
     def on_timeout(self, now_ns: int) -> None:

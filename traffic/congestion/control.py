@@ -8,11 +8,12 @@ and not yet handled stays due.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hpn.traffic.congestion.admission import AdmissionReceiver
+from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.congestion.notifier import Notifier
 from hpn.traffic.congestion.scale import Scale
 
@@ -24,6 +25,10 @@ class CongestionControl(Protocol):
     def rate_bps(self) -> float:
         """Rate on the wire from now on, headers and Ethernet framing included."""
 
+    @property
+    def probe_bytes(self) -> int | None:
+        """Bytes sent for each probe of the switches' telemetry, at present; None: it asks for none."""
+
     def on_sent(self, bytes_: int, now_ns: int) -> None:
         """Handle that many sent bytes, retransmissions included."""
 
@@ -32,6 +37,9 @@ class CongestionControl(Protocol):
 
     def on_cnp(self, now_ns: int) -> None:
         """Handle a congestion notification packet for this queue pair."""
+
+    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
+        """Handle the echo of a probe: what each switch port on the way reported, and the probe's round-trip time."""
 
     def on_timeout(self, now_ns: int) -> None:
         """Handle an expiry of the retransmission timer."""

@@ -19,10 +19,11 @@ A late ``on_timer`` counts as one expiry of the timer, a call of ``on_sent`` as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.congestion.notifier import Notifier
 from hpn.traffic.congestion.scale import Scale
 
@@ -83,6 +84,8 @@ class DcqcnParameters(Parameters):
 class Dcqcn:
     """The reaction point of one queue pair, at the lab's scale."""
 
+    probe_bytes = None
+
     def __init__(self, parameters: DcqcnParameters, line_rate_bps: float, scale: Scale) -> None:
         self._parameters = parameters
         self._line_bps = line_rate_bps
@@ -131,6 +134,9 @@ class Dcqcn:
             self._cut_due_ns = self._cut_from_ns
         else:
             self._cut(now_ns)
+
+    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
+        """No-op."""
 
     def on_timeout(self, now_ns: int) -> None:
         """No-op: the paper leaves loss to the transport."""

@@ -10,8 +10,10 @@ from hpn.traffic.congestion.admission_parameters import AdmissionParameters
 from hpn.traffic.congestion.constant import ConstantParameters
 from hpn.traffic.congestion.control import Parameters
 from hpn.traffic.congestion.dcqcn import DcqcnParameters
+from hpn.traffic.congestion.hpcc import HpccParameters
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.congestion.swift import SwiftParameters
+from hpn.traffic.congestion.timely import TimelyParameters
 
 _US = 1_000
 _MBPS = 1_000_000
@@ -142,6 +144,60 @@ too (github.com/Broadcom/csg-htsim, sim/swift.cpp). Values: ai 1, beta 0.8, max_
 flow scaling over five times the base from 0.1 to 100 packets, five timeouts. The minimum is SimAI's; packets are 4
 KiB."""
 
+_TIMELY = TimelyParameters(
+    low_ns=50 * _US,
+    high_ns=500 * _US,
+    minimum_rtt_ns=20 * _US,
+    step_bps=10 * _MBPS,
+    hyper_after=5,
+    hyper_steps=5,
+    decrease=0.8,
+    smoothing=0.875,
+    segment_bytes=64_000,
+    minimum_bps=10 * _MBPS,
+)
+
+TIMELY_2015 = ParameterSet("timely-2015", "timely", "the values of the TIMELY paper, for 10G", _TIMELY, 10_000_000_000)
+"""Mittal et al., SIGCOMM 2015, as Zhu et al. (CoNEXT 2016, table 2) and github.com/alibaba-edu/
+High-Precision-Congestion-Control (rdma-hw.cc) have them too. T_low 50 us, T_high 500 us, minimum RTT 20 us, delta 10
+Mbit/s, beta 0.8, alpha 0.875, HAI of 5 deltas. Segments of 64 KB are among the paper's sizes, and what an ACK covers
+here. The minimum is ours."""
+
+TIMELY_200G = ParameterSet(
+    "timely-200g",
+    "timely",
+    "timely-2015 with steps for 200G",
+    replace(_TIMELY, step_bps=200 * _MBPS, minimum_bps=100 * _MBPS),
+    200_000_000_000,
+)
+"""The step grows with the rate, as in the same repository (run.py: 10 Mbit/s for each 10G). The minimum is
+SimAI's."""
+
+_HPCC = HpccParameters(
+    target=0.95,
+    max_stage=5,
+    base_rtt_ns=13 * _US,
+    additive_bps=40 * _MBPS,
+    minimum_bps=100 * _MBPS,
+    probe_bytes=64_000,
+)
+
+HPCC_2019 = ParameterSet("hpcc-2019", "hpcc", "the values of the HPCC paper, for 100G", _HPCC, 100_000_000_000)
+"""Li et al., SIGCOMM 2019, section 5: eta 95 %, maxStage 5, T 13 us. W_AI and minimum are those of its authors'
+simulator (github.com/alibaba-edu/High-Precision-Congestion-Control, run.py and rdma-hw.cc): RATE_AI 10 Mbit/s for each
+25G, MinRate 100 Mbit/s. One probe for 64 KB is ours: what an ACK covers here."""
+
+HPCC_200G = ParameterSet(
+    "hpcc-200g",
+    "hpcc",
+    "hpcc-2019 with W_AI for 16 flows on a 200G link",
+    replace(_HPCC, additive_bps=625 * _MBPS),
+    200_000_000_000,
+)
+"""W_AI by the paper's rule, (1 - eta) x rate / flows (section 3.3). The simulator's would be 80 Mbit/s, with packets of
+1,000 bytes. With 4 KiB one waiting packet counts as 1.3 % of load, and that W_AI leaves flows unequal. SimAI has no set
+for HPCC."""
+
 NCCL_4MB = ParameterSet(
     "nccl-4mb",
     "receiver-driven",
@@ -156,6 +212,9 @@ network."""
 PARAMETERS = Registry(
     "parameter set of a congestion control",
     lambda one: one.name,
-    [LINE_RATE, DCQCN_2015, SIMAI_200G, SIMAI_400G, ADAPTER_200G, SWIFT_2020, NCCL_4MB],
+    [
+        *(LINE_RATE, DCQCN_2015, SIMAI_200G, SIMAI_400G, ADAPTER_200G, SWIFT_2020),
+        *(TIMELY_2015, TIMELY_200G, HPCC_2019, HPCC_200G, NCCL_4MB),
+    ],
     of=ParameterSet,
 )

@@ -14,10 +14,11 @@ depend on the hops of a path.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.congestion.scale import Scale
 
 _SMOOTHING = 1 / 8  # RFC 6298
@@ -75,6 +76,8 @@ class SwiftParameters(Parameters):
 class Swift:
     """Control of one queue pair. It begins at line rate; the first round trip sets the window."""
 
+    probe_bytes = None
+
     def __init__(self, parameters: SwiftParameters, line_rate_bps: float, scale: Scale) -> None:
         self._parameters = parameters
         self._line_bps = line_rate_bps
@@ -123,6 +126,9 @@ class Swift:
 
     def on_cnp(self, now_ns: int) -> None:
         """No-op: only delay signals congestion."""
+
+    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
+        """No-op."""
 
     def on_timeout(self, now_ns: int) -> None:
         """Shrink by the most allowed; after several timeouts in a row restart at the minimum."""

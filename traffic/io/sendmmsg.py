@@ -13,7 +13,7 @@ from hpn.traffic.io.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
 
 U8 = npt.NDArray[np.uint8]
 
-HEAD_BYTES = 80
+HEAD_BYTES = 256
 TAIL_BYTES = 8
 
 
@@ -24,7 +24,7 @@ def sockaddr(ip: str, port: int = 0) -> U8:
 
 
 class PacketRows:
-    """Buffers for ``capacity`` packets: 80 own bytes, a slice of a fill that all share, and 8 more own bytes."""
+    """Buffers for ``capacity`` packets: 256 own bytes, a slice of a fill that all share, and 8 more own bytes."""
 
     def __init__(self, capacity: int, fill: bytes) -> None:
         self.capacity = capacity

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from heapq import heappop, heappush
 
 from hpn.traffic.collectives.rank import Post, Timed
 from hpn.traffic.flows.flow import requester_qpn, responder_qpn
 from hpn.traffic.jobengine.clear_to_send import Granting
 from hpn.traffic.jobengine.connection import TAG_SHIFT, Connection, connections, key
+from hpn.traffic.jobengine.deadlines import Deadlines
 from hpn.traffic.jobengine.egress import Outlet
 from hpn.traffic.jobengine.ranks import Ranks
 from hpn.traffic.jobengine.receiver import Arriving, Receiver, receiving_end
@@ -22,6 +22,7 @@ from hpn.traffic.jobengine.sender import Part, Sender, Words, earlier, sending_e
 from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, JobSetup, Leaves, QueuePair, Recovered
 from hpn.traffic.jobengine.wire_interface import Wire
 from hpn.traffic.transport.inbox import Written
+from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.work import Completion, Status
 from hpn.traffic.workers.messages import QpError
 
@@ -61,9 +62,7 @@ class Carrier:
         self._turns = deque(outlet for outlets in self._outlets.values() for outlet in outlets)
         self._stopped = False
         self._ports: dict[int, int] = {}  # of connections under path control: 2 x flow for data, 2 x flow + 1 for ACKs
-        self._timers: list[tuple[int, int, Sender | Receiver]] = []  # heap; an entry may be too early, never too late
-        self._armed: dict[int, int] = {}  # by identity: the earliest entry of each
-        self._entries = 0
+        self._timers = Deadlines[Sender | Receiver]()
 
     @property
     def busy(self) -> bool:
@@ -140,6 +139,21 @@ class Carrier:
             sender.on_cnp(now_ns)
             self._arm(sender)
 
+    def on_probe(self, qpn: int, telemetry: Telemetry, now_ns: int) -> bool:
+        """Answer a probe of a path to a local responder; return False if there is none with that number."""
+        receiver = self.receiver_of.get(qpn)
+        if receiver is None:
+            return False
+        self._charge(receiver, self._wire.echo(receiver, telemetry), now_ns)
+        return True
+
+    def on_echo(self, qpn: int, telemetry: Telemetry, now_ns: int) -> None:
+        """Handle the echo of a local requester's probe."""
+        sender = self._by_qpn.get(qpn)
+        if sender is not None:
+            sender.on_telemetry(telemetry, now_ns)
+            self._arm(sender)
+
     def on_note(self, qpn: int, immediate: int, now_ns: int) -> bool:
         """Handle a note of a failed queue pair's recovery; return False if it matches no local queue pair."""
         return self._recoveries.on_note(qpn, immediate, now_ns)
@@ -159,12 +173,13 @@ class Carrier:
             for sender, runs in outlet.serve(now_ns, until_ns):
                 for run in runs:
                     self._wire.data(sender, run, now_ns)
+                if sender.probes():
+                    outlet.charge(self._wire.probe(sender, now_ns), now_ns)
                 self._arm(sender)
 
     def next_ns(self) -> int | None:
         """Return when ``tick`` is due if nothing arrives and nothing waits; None: never. May be too early."""
-        timer_ns = self._timers[0][0] if self._timers else None
-        return earlier(earlier(timer_ns, self.ranks.deadline_ns()), self._recoveries.next_ns())
+        return earlier(earlier(self._timers.next_ns(), self.ranks.deadline_ns()), self._recoveries.next_ns())
 
     def _leave(self, number: int, rank: int, post: Post, now_ns: int) -> int:
         """Post a message of a rank to its connection."""
@@ -258,9 +273,7 @@ class Carrier:
         self._by_qpn[qpn] = sender
 
     def _fire(self, now_ns: int) -> None:
-        while self._timers and self._timers[0][0] <= now_ns:
-            _, _, end = heappop(self._timers)
-            self._armed.pop(id(end), None)
+        while (end := self._timers.take(now_ns)) is not None:
             if isinstance(end, Sender):
                 if not self._stopped:
                     self._ended(end, end.on_timer(now_ns), now_ns)
@@ -276,15 +289,7 @@ class Carrier:
         self._arm(receiver)
 
     def _arm(self, end: Sender | Receiver) -> None:
-        """Arm the timer of this end. It may fire for nothing, as deadlines move back."""
-        due_ns = end.deadline_ns()
-        if due_ns is None:
-            return
-        armed_ns = self._armed.get(id(end))
-        if armed_ns is None or due_ns < armed_ns:
-            self._armed[id(end)] = due_ns
-            self._entries += 1
-            heappush(self._timers, (due_ns, self._entries, end))
+        self._timers.arm(end, end.deadline_ns())
 
     def _outlet(self, sender: Sender) -> Outlet[Sender]:
         flow = sender.pair.flow

@@ -25,10 +25,11 @@ from hpn.traffic.streams.wire import PSN_MASK
 from hpn.traffic.transport.arrivals import Arrivals
 from hpn.traffic.transport.incoming import FrameReader
 from hpn.traffic.transport.outgoing import Outgoing
-from hpn.traffic.transport.packets import CNP_BYTES, DSCP_SHIFT, ECT_0, Envelope
+from hpn.traffic.transport.packets import CNP_BYTES, DSCP_SHIFT, ECT_0, PROBE_BYTES, Envelope
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
 from hpn.traffic.transport.syndromes import SYNDROME_ACK, SYNDROME_NAK_INVALID, SYNDROME_NAK_PSN
+from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.workers.messages import NicSpec
 
 NO_ROOM = "no room to send"
@@ -38,6 +39,7 @@ _FEW_NICS = 16
 """Up to this many NICs all are polled at every tick; above, only the ready ones, at the cost of one system call."""
 _ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
 _CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
+_PROBE_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + PROBE_BYTES
 
 
 class Device:
@@ -174,6 +176,18 @@ class Device:
         if self._has_room(1):
             self._outgoing.add_cnp(self._ack_paths[receiver.pair.flow.id])
         return _CNP_WIRE_BYTES
+
+    def probe(self, sender: Sender, now_ns: int) -> int:
+        """Send a probe by the first path of a queue pair's data."""
+        if self._has_room(1):
+            self._outgoing.add_probe(self._data_paths[sender.pair.flow.id][0], now_ns)
+        return _PROBE_WIRE_BYTES
+
+    def echo(self, receiver: Receiver, telemetry: Telemetry) -> int:
+        """Send what a probe has brought back to its sender."""
+        if self._has_room(1):
+            self._outgoing.add_echo(self._ack_paths[receiver.pair.flow.id], telemetry)
+        return _PROBE_WIRE_BYTES
 
     def flush(self) -> None:
         """Hand all packets to the kernel. Refused packets are lost; those without room stay and go first."""

@@ -17,6 +17,7 @@ from hpn.traffic.jobengine.rehash import Cause, Rounds
 from hpn.traffic.jobengine.setup import Incarnation, JobSetup, QueuePair, QueuePairReport
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.requester import Requester, Run
+from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.work import Completion, Status, Transport, WorkRequest
 
 Words = npt.NDArray[np.uint64]
@@ -52,6 +53,8 @@ class Sender:
         self.died_at_ns: int | None = None
         self.cnps = 0  # congestion notifications handled
         self.leaves: Cause | None = None  # why it is to take another path; reset when handled
+        self._probe_due = False
+        self._unprobed_bytes: int | None = None  # sent since the last probe; None: there was none
         self._rounds = rounds
         self._sent = self._told = 0  # absolute PSNs: all below has left; all below was counted in rounds
         self._path_mtu = transport.path_mtu
@@ -88,10 +91,17 @@ class Sender:
                 self._in_flight.append((run.psn + run.count, now_ns))
                 self._sent = run.psn + run.count
             self.control.on_sent(run_bytes(run, self._path_mtu), now_ns)
+        if runs and self.control.probe_bytes is not None:
+            self._count_to_probe(sum([run_bytes(run, self._path_mtu) for run in runs]), self.control.probe_bytes)
         self._pace(now_ns)
         if self._rounds is not None and runs:
             self._rounds.on_sent(self._sent)
         return runs
+
+    def probes(self) -> bool:
+        """Return True, once, if a probe is to follow the packets just taken."""
+        due, self._probe_due = self._probe_due, False
+        return due
 
     def words(self, run: Run) -> Words:
         """Return the words of a run's packets."""
@@ -119,6 +129,11 @@ class Sender:
         """Handle a congestion notification: marked packets have reached the other end."""
         self.cnps += 1
         self.control.on_cnp(now_ns)
+        self._pace(now_ns)
+
+    def on_telemetry(self, telemetry: Telemetry, now_ns: int) -> None:
+        """Handle the echo of a probe."""
+        self.control.on_telemetry(telemetry.hops, now_ns - telemetry.sent_ns, now_ns)
         self._pace(now_ns)
 
     def deadline_ns(self) -> int | None:
@@ -154,6 +169,11 @@ class Sender:
         return QueuePairReport(
             self.pair.flow.id, counted.packets, counted.packets_again, self._bytes_acknowledged, self.died_at_ns
         )
+
+    def _count_to_probe(self, sent_bytes: int, probe_bytes: int) -> None:
+        unprobed = probe_bytes if self._unprobed_bytes is None else self._unprobed_bytes + sent_bytes
+        self._probe_due = unprobed >= probe_bytes
+        self._unprobed_bytes = 0 if self._probe_due else unprobed
 
     def _heard(
         self, hear: Callable[[int, int], list[Completion]], psn24: int, now_ns: int

@@ -9,6 +9,7 @@ from hpn.traffic.jobengine.recoveries import Notes
 from hpn.traffic.jobengine.sender import Sender
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
+from hpn.traffic.transport.telemetry import Telemetry
 
 
 class Wire(Notes, Protocol):
@@ -25,3 +26,9 @@ class Wire(Notes, Protocol):
 
     def notify(self, receiver: Receiver) -> int:
         """Send a congestion notification."""
+
+    def probe(self, sender: Sender, now_ns: int) -> int:
+        """Send a probe of the switches on the way, by the path of the data."""
+
+    def echo(self, receiver: Receiver, telemetry: Telemetry) -> int:
+        """Send what a probe has brought back to its sender."""

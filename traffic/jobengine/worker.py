@@ -37,8 +37,9 @@ from hpn.traffic.jobengine.setup import (
     Spray,
     WorkerPart,
 )
-from hpn.traffic.transport.packets import Packet
+from hpn.traffic.transport.packets import Opcode, Packet
 from hpn.traffic.transport.syndromes import REFUSALS, Says, says
+from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.workers.messages import (
     Begin,
     Finish,
@@ -188,10 +189,12 @@ class Worker:
                 self._reply(packet, now)
 
     def _reply(self, packet: Packet, now: int) -> None:
-        """Handle an acknowledgement, a NAK or a congestion notification."""
+        """Handle an acknowledgement, a NAK, a congestion notification, a probe or its echo."""
         carrier, aeth = self._carrier, packet.aeth
         if packet.immediate is not None:
             self._device.foreign += not carrier.on_note(packet.qpn, packet.immediate, now)
+        elif packet.telemetry is not None:
+            self._telemetry(packet, packet.telemetry, now)
         elif aeth is None:
             carrier.on_cnp(packet.qpn, now)
         elif (meaning := says(aeth.syndrome)) is Says.ARRIVED:
@@ -200,6 +203,12 @@ class Worker:
             carrier.on_nak(packet.qpn, packet.psn, now)
         elif meaning is Says.REFUSED:
             carrier.on_refused(packet.qpn, REFUSALS[aeth.syndrome], now)
+
+    def _telemetry(self, packet: Packet, telemetry: Telemetry, now: int) -> None:
+        if packet.opcode is Opcode.ECHO:
+            self._carrier.on_echo(packet.qpn, telemetry, now)
+        else:
+            self._device.foreign += not self._carrier.on_probe(packet.qpn, telemetry, now)
 
     def _sleep(self, now: int, busy: bool) -> None:
         """Tick while packets come and go, without waking in between; else wake for arrivals and deadlines."""

@@ -20,8 +20,9 @@ from hpn.traffic.io.ringmsg import RingSender
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.uring import Ring
 from hpn.traffic.streams import wire
-from hpn.traffic.transport.packets import Envelope, pack_ack, pack_cnp, pack_ip, pack_note
+from hpn.traffic.transport.packets import Envelope, pack_ack, pack_cnp, pack_echo, pack_ip, pack_note, pack_probe
 from hpn.traffic.transport.requester import Run
+from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.write_entries import U64, Entry, ready_entry, run_entry
 from hpn.traffic.transport.writer import FrameWriter
 
@@ -91,6 +92,16 @@ class Outgoing:
         """Send a congestion notification. ValueError without room."""
         to = self._writer.envelopes[path]
         self._add(path, ready_entry(path, pack_ip(to, pack_cnp(to)), self._path_mtu))
+
+    def add_probe(self, path: int, sent_ns: int) -> None:
+        """Send a probe of the switches on the way. ValueError without room."""
+        to = self._writer.envelopes[path]
+        self._add(path, ready_entry(path, pack_ip(to, pack_probe(to, sent_ns)), self._path_mtu))
+
+    def add_echo(self, path: int, telemetry: Telemetry) -> None:
+        """Send what a probe has brought back to its sender. ValueError without room."""
+        to = self._writer.envelopes[path]
+        self._add(path, ready_entry(path, pack_ip(to, pack_echo(to, telemetry)), self._path_mtu))
 
     def add_note(self, path: int, qpn: int, immediate: int) -> None:
         """Send a note to another queue pair at the path's end (``pack_note``). ValueError without room."""

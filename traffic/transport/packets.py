@@ -1,4 +1,4 @@
-"""Packets of a reliable connection in RoCEv2, one at a time: RDMA WRITE, ACK and CNP, packed and parsed.
+"""Packets of a reliable connection in RoCEv2, one at a time: RDMA WRITE, ACK, CNP and probe, packed and parsed.
 
 Layouts: IBTA vol. 1, 9.2 (BTH), 9.3.3 (RETH), 9.3.5 (AETH), 9.3.6 (ImmDt), annex A17 (RoCEv2, with A17.9.3 CNP).
 ``outgoing`` and ``incoming`` do the same for batches; this plain module is their reference implementation.
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from hpn.traffic.flows.flow import ROCE_PORT
 from hpn.traffic.flows.framing import AETH_BYTES, BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
 from hpn.traffic.streams import wire
+from hpn.traffic.transport.telemetry import EMPTY, TRAILER_BYTES, Telemetry, read_trailer
 
 CNP_BYTES = 16
 PAYLOAD_HEAD_BYTES = 16
@@ -40,7 +41,11 @@ _BTH = struct.Struct(">BBHII")
 _RETH = struct.Struct(">QII")
 _WORD = struct.Struct(">I")
 _PAYLOAD = struct.Struct("<Qq")
+_SENT = struct.Struct("<q")
 _IP_UDP = struct.Struct(">BBHHHBBH4s4sHHHH")
+_INTACT_BYTES = BTH_BYTES + _SENT.size + ICRC_BYTES  # of a probe: what its ICRC covers, and the ICRC
+PROBE_BYTES = _INTACT_BYTES + TRAILER_BYTES
+"""UDP payload of a probe, and of its echo."""
 
 
 class Opcode(IntEnum):
@@ -55,11 +60,14 @@ class Opcode(IntEnum):
     ACKNOWLEDGE = wire.RC_ACKNOWLEDGE
     UC_SEND_ONLY_IMMEDIATE = 0x25
     CNP = 0x81
+    PROBE = 0xC0  # of the manufacturer's range: collects telemetry
+    ECHO = 0xC1
 
     __hash__ = int.__hash__  # Enum's own is Python, and costs as much as the look-up
 
 
-WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP}
+WITH_TELEMETRY = frozenset({Opcode.PROBE, Opcode.ECHO})
+WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP} - WITH_TELEMETRY
 WITH_RETH = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE})
 WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE, Opcode.UC_SEND_ONLY_IMMEDIATE})
 
@@ -110,6 +118,7 @@ class Packet(NamedTuple):
     aeth: Aeth | None
     intact: bool  # the ICRC is right; if not, no other field is reliable
     becn: bool = False  # the packets that its sender received carried congestion marks
+    telemetry: Telemetry | None = None  # of a probe and its echo, which have no payload
 
 
 def opcode_of(index: int, total: int, immediate: int | None) -> Opcode:
@@ -180,6 +189,16 @@ def pack_note(to: Envelope, psn: int, immediate: int) -> bytes:
     return _closed(to, _bth(Opcode.UC_SEND_ONLY_IMMEDIATE, to.qpn, psn) + _WORD.pack(immediate))
 
 
+def pack_probe(to: Envelope, sent_ns: int) -> bytes:
+    """Return the UDP payload of a probe to a responder, with an empty trailer."""
+    return _closed(to, _bth(Opcode.PROBE, to.qpn, 0) + _SENT.pack(sent_ns)) + EMPTY
+
+
+def pack_echo(to: Envelope, telemetry: Telemetry) -> bytes:
+    """Return the UDP payload of the answer to a probe: its send time and its trailer, to the requester."""
+    return _closed(to, _bth(Opcode.ECHO, to.qpn, 0) + _SENT.pack(telemetry.sent_ns)) + telemetry.trailer
+
+
 def pack_ip(to: Envelope, udp_payload: bytes) -> bytes:
     """Return the IP packet around a UDP payload, for a raw socket, which fills in the IP checksum.
 
@@ -205,6 +224,8 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
     opcode = _OPCODES.get(udp_payload[0]) if len(udp_payload) >= BTH_BYTES + ICRC_BYTES else None
     if opcode is None:
         return None
+    if opcode in WITH_TELEMETRY:
+        return _parse_telemetry(opcode, udp_payload, source, dst_ip)
     _, flags, _, qpn, psn = _BTH.unpack_from(udp_payload)
     begin = BTH_BYTES + _EXTENSION_BYTES[opcode]
     end = len(udp_payload) - ICRC_BYTES - (flags >> PAD_SHIFT & PAD_MASK)
@@ -222,6 +243,19 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
         is_intact(udp_payload, icrc_seed(source, dst_ip, len(udp_payload) - ICRC_BYTES)),
         bool(qpn & _BECN),
     )
+
+
+def _parse_telemetry(opcode: Opcode, udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
+    covered, trailer = udp_payload[:_INTACT_BYTES], udp_payload[_INTACT_BYTES:]
+    hops = read_trailer(trailer)
+    if hops is None:
+        return None
+    _, _, _, qpn, psn = _BTH.unpack_from(covered)
+    (sent_ns,) = _SENT.unpack_from(covered, BTH_BYTES)
+    intact = is_intact(covered, icrc_seed(source, dst_ip, _INTACT_BYTES - ICRC_BYTES))
+    found = Telemetry(sent_ns, hops, trailer)
+    rest = (psn & wire.PSN_MASK, False, b"", None, None, None, intact, False, found)
+    return Packet(opcode, qpn & wire.QPN_MASK, *rest)
 
 
 @lru_cache(maxsize=4096)

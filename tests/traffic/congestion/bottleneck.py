@@ -3,6 +3,8 @@
     sender 0 --\\
     sender 1 ---- queue (rate, limit, marker) ---- receiver --ACK, CNP after ``delay_ns``--> senders
 
+A packet carries the telemetry of a sender that asks for it, as it leaves the queue.
+
 Times are kept on a grid of ``grid_ns``: with one of ``longer`` ns two scales round alike, so that they can be compared.
 """
 
@@ -18,6 +20,7 @@ from hpn.testbed.fabric.marking import Marker
 from hpn.traffic.congestion.admission import AdmissionReceiver, AdmissionSender
 from hpn.traffic.congestion.control import CongestionControl
 from hpn.traffic.congestion.dcqcn import DcqcnParameters
+from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.congestion.notifier import Notifier
 from hpn.traffic.congestion.parameter_sets import PARAMETERS
 
@@ -100,6 +103,8 @@ class _Run:
         self._under_way = [deque[tuple[int, int]]() for _ in controls]  # granted: tag and offset of each frame
         self._idle: list[bool] = []
         self._next = [0] * n
+        self._unprobed = [float("inf")] * n  # bytes since the last probe
+        self._through = 0.0  # bytes
         self._paced_bps = [control.rate_bps for control in controls]
         self._frame_ns = self._grid(net.frame_bytes * 8e9 / net.rate_bps)
 
@@ -170,15 +175,27 @@ class _Run:
             self._out.marks += marked
             self._backlog += net.frame_bytes
             self._free_ns = max(self._free_ns, now) + self._frame_ns
-            self._at(self._free_ns, self._depart, i, now, marked)
+            self._at(self._free_ns, self._depart, i, now, marked, self._probes(i))
         control.on_sent(round(net.frame_bytes), now)
         self._paced_bps[i] = control.rate_bps
         self._next[i] = now + max(self._grid(net.frame_bytes * 8e9 / control.rate_bps), net.grid_ns)
         self._at(self._next[i], self._send, i)
 
-    def _depart(self, now: int, i: int, sent_ns: int, marked: int) -> None:
+    def _probes(self, i: int) -> bool:
+        every = self._controls[i].probe_bytes
+        self._unprobed[i] += self._net.frame_bytes
+        due = every is not None and self._unprobed[i] >= every
+        if due:
+            self._unprobed[i] = 0
+        return due
+
+    def _depart(self, now: int, i: int, sent_ns: int, marked: int, probes: int) -> None:
         out, notifier = self._out, self._notifiers[i]
         self._backlog -= self._net.frame_bytes
+        self._through += self._net.frame_bytes
+        if probes:
+            state = (i, sent_ns, round(self._through), round(self._backlog), now)
+            self._at(now + self._net.delay_ns, self._echoed, *state)
         out.delivered[i] += 1
         if now >= self._warm_ns:
             out.delivered_late[i] += 1
@@ -211,6 +228,11 @@ class _Run:
         control.on_acked(round(self._net.frame_bytes), now - sent_ns, now)
         if control.rate_bps != before:
             self._note(now, i)
+
+    def _echoed(self, now: int, i: int, sent_ns: int, through: int, backlog: int, left_ns: int) -> None:
+        hop = Hop(left_ns, through, backlog, round(self._net.rate_bps))
+        self._controls[i].on_telemetry((hop,), now - sent_ns, now)
+        self._note(now, i)
 
     def _timer(self, now: int, i: int) -> None:
         due = self._controls[i].next_ns()

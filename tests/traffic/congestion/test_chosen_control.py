@@ -17,13 +17,13 @@ LINE = 200e9
 MARKER = Marker(300_000, 1_200_000, 0.8)
 
 
-def _problems(given: Plain, marker: Marker | None = MARKER) -> tuple[Problem, ...]:
-    return written(given, LINE, marker)[1]
+def _problems(given: Plain, marker: Marker | None = MARKER, *, telemetry: bool = True) -> tuple[Problem, ...]:
+    return written(given, LINE, marker, telemetry=telemetry)[1]
 
 
 @pytest.mark.parametrize("name", [*CONTROLS, *PARAMETERS])
 def test_a_control_or_a_parameter_set_is_asked_for_by_its_name(name: str) -> None:
-    chosen, problems = written(name, LINE, MARKER)
+    chosen, problems = written(name, LINE, MARKER, telemetry=True)
     assert problems == ()
     assert chosen is not None
     assert name in (chosen.kind.name, chosen.base.name)
@@ -36,6 +36,7 @@ def test_values_of_a_set_are_changed_by_words_with_units() -> None:
         {"use": "dcqcn-2015", "increase_timer": "550 ns", "additive": "50M", "byte_counter": "1 MB", "gain": 0.5},
         LINE,
         MARKER,
+        telemetry=False,
     )
     assert problems == ()
     assert chosen is not None
@@ -84,3 +85,10 @@ def test_a_control_that_waits_for_marks_needs_switches_that_mark() -> None:
          "write ecn: {kmin_bytes: 300000, kmax_bytes: 1200000, pmax: 0.8} in the topology"),
     )  # fmt: skip
     assert [_problems(name, None) for name in ("constant", "swift")] == [(), ()]
+
+
+def test_a_control_that_waits_for_telemetry_needs_switches_that_report() -> None:
+    assert _problems("hpcc", None, telemetry=False) == (
+        ((), "hpcc-200g waits for telemetry and no switch sends any; write switch: {} in the topology"),
+    )  # fmt: skip
+    assert _problems("hpcc", None) == _problems("dcqcn", telemetry=False) == ()

@@ -19,6 +19,7 @@ from hpn.scenarios.drill.load import drill_from
 from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
 from hpn.traffic.collectives.rank import Timed
+from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.flows.flow import requester_qpn, responder_qpn
 from hpn.traffic.jobengine.carrier import Carrier
 from hpn.traffic.jobengine.egress import run_bytes
@@ -29,6 +30,7 @@ from hpn.traffic.jobengine.setup import FailedOver, JobSetup, Leaves, QueuePair,
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
+from hpn.traffic.transport.telemetry import Telemetry, write_trailer
 from hpn.traffic.transport.work import Completion, Status
 from hpn.traffic.workers.messages import NicSpec, QpError
 from tests.traffic.transport.link import FINE, Fate, Wire, batch, packets_of
@@ -38,6 +40,7 @@ LATENCY_NS = 50 * US
 TICK_NS = 100 * US
 RATE_BPS = 200_000_000
 REPLY_BYTES = 62
+PROBE_BYTES = 262
 
 
 def planned(job: str) -> JobPlan:
@@ -93,7 +96,8 @@ class _UnderWay:
     data: Wire | None = None
     marked: bool = False  # data with a congestion mark, an acknowledgement with BECN
     psn: int = 0
-    kind: str = ""  # of a reply: ack, nak, invalid or cnp
+    kind: str = ""  # of a reply: ack, nak, invalid or cnp; probe or echo
+    telemetry: Telemetry | None = None
 
 
 @dataclass
@@ -127,6 +131,22 @@ class Port:
         """A congestion notification."""
         return self._reply(receiver, 0, "cnp")
 
+    def probe(self, sender: Sender, now_ns: int) -> int:
+        """A probe, which finds one switch."""
+        flow = sender.pair.flow
+        if flow.src_nic not in self.net.dead:
+            hops = (self.net.hop(),)
+            found = Telemetry(now_ns, hops, write_trailer(hops))
+            self.net.reply(_UnderWay(responder_qpn(flow.id), kind="probe", telemetry=found), now_ns)
+        return PROBE_BYTES
+
+    def echo(self, receiver: Receiver, telemetry: Telemetry) -> int:
+        """The answer to a probe."""
+        flow = receiver.pair.flow
+        if flow.id not in self.net.deaf:
+            self.net.reply(_UnderWay(requester_qpn(flow.id), kind="echo", telemetry=telemetry), self.now_ns)
+        return PROBE_BYTES
+
     def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
         """Nothing recovers here."""
         raise AssertionError(f"{pair.flow.name} sends notes")
@@ -153,6 +173,7 @@ class Network:
     ) -> None:
         self.transport = plan.transport
         self.now_ns = S
+        self.queue_bytes = 0  # that probes find
         self.dead: set[str] = set()
         self.deaf: set[int] = set()  # flows whose requesters hear nothing
         self.errors: list[QpError | FailedOver | Leaves | Recovered] = []
@@ -224,7 +245,12 @@ class Network:
 
     def reply(self, packet: _UnderWay, now_ns: int) -> None:
         self.packets[packet.kind] += 1
-        self._enter(packet, FINE if packet.kind == "cnp" else next(self._replies, FINE), now_ns)
+        fated = packet.kind not in {"cnp", "probe", "echo"}
+        self._enter(packet, next(self._replies, FINE) if fated else FINE, now_ns)
+
+    def hop(self) -> Hop:
+        """State of the only switch port of this network, whose queue is what ``queue_bytes`` says."""
+        return Hop(self.now_ns, self.packets["data"] * 4154, self.queue_bytes, 10 * RATE_BPS)
 
     def _enter(self, packet: _UnderWay, fate: Fate, now_ns: int) -> None:
         for late_ns in fate:
@@ -268,6 +294,10 @@ class Network:
                     carrier.on_refused(packet.qpn, Status.INVALID_REQUEST, self.now_ns)
                 case "cnp":
                     carrier.on_cnp(packet.qpn, self.now_ns)
+                case "probe" if packet.telemetry is not None:
+                    assert carrier.on_probe(packet.qpn, packet.telemetry, self.now_ns)
+                case "echo" if packet.telemetry is not None:
+                    carrier.on_echo(packet.qpn, packet.telemetry, self.now_ns)
 
     def _on_completed(self, sender: Sender, completion: Completion) -> None:
         self.completed.append((sender.pair.flow.id, completion))

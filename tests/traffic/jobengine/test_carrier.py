@@ -15,6 +15,7 @@ from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.flows.flow import requester_qpn
 from hpn.traffic.jobengine.counters import nic_counters
 from hpn.traffic.streams.qp import QpState
+from hpn.traffic.transport.telemetry import EMPTY, Telemetry
 from hpn.traffic.transport.work import Recovery, Status
 from hpn.traffic.workers.messages import QpError
 from tests.traffic.jobengine.network import LATENCY_NS, MS, RATE_BPS, TICK_NS, US, Network, planned
@@ -296,3 +297,53 @@ def test_sprayed_packets_are_sent_once_where_as_many_may_overtake_as_do(
     net.iterations(2)
     told_right(net, 2)
     assert (sum(sender.report().packets_again for sender in net.senders) > 0) == needless
+
+
+def _hpcc(pattern: str = "incast") -> Network:
+    """An incast whose senders ask for telemetry; a port of 2 Gbit/s reports what ``queue_bytes`` says."""
+    plan = planned(f"{{messages: {{pattern: {pattern}, size: 1 MB}}, gpus: 1, congestion: line-rate, ib_timeout: 18}}")
+    net = Network(plan)
+    for sender in net.senders:
+        control = PARAMETERS["hpcc-200g"].values.control(RATE_BPS, Scale(1000, 200))
+        sender.control = control
+    return net
+
+
+def test_a_sender_that_asks_for_telemetry_probes_with_its_first_packets_and_then_once_for_so_many_bytes() -> None:
+    net = _hpcc()
+    net.iterations(2)
+    told_right(net, 2)
+    assert net.packets["probe"] == net.packets["echo"] > 0
+    data, each = net.packets["data"] * 4154, 64_000 * 200 // 1000
+    senders = sum(1 for sender in net.senders if sender.requester.counters.packets)
+    assert senders <= net.packets["probe"] <= data / each + senders
+
+
+def test_telemetry_of_a_full_queue_slows_the_senders_down_and_an_empty_one_lets_them_go() -> None:
+    net = _hpcc()
+    net.queue_bytes = 10**6
+    net.begin()
+    net.pass_(200 * MS)
+    slow = [sender.rate_bps for sender in net.senders if sender.requester.counters.packets]
+    assert max(slow) < RATE_BPS / 10
+    net.queue_bytes = 0
+    net.pass_(2000 * MS)
+    assert all(sender.rate_bps > RATE_BPS / 2 for sender in net.senders if sender.requester.counters.packets)
+
+
+def test_lost_probes_are_no_error_and_nobody_probes_without_being_asked() -> None:
+    net = _hpcc()
+    net.deaf = {sender.pair.flow.id for sender in net.senders[:1]}
+    net.begin()
+    net.pass_(50 * MS)
+    assert net.packets["probe"] > net.packets["echo"]
+    assert net.errors == []
+    plain = Network(planned(collective("all-reduce")))
+    plain.iterations(1)
+    assert plain.packets["probe"] == plain.packets["echo"] == 0
+
+
+def test_a_probe_for_nobody_is_told() -> None:
+    net = _hpcc()
+    assert not net.carriers[0].on_probe(0xABCDE, Telemetry(0, (), EMPTY), net.now_ns)
+    net.carriers[0].on_echo(0xABCDE, Telemetry(0, (), EMPTY), net.now_ns)

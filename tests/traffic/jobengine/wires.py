@@ -21,6 +21,7 @@ from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, Job
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
+from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.work import Completion
 from hpn.traffic.workers.messages import QpError
 from tests.traffic.jobengine.network import setups
@@ -101,6 +102,14 @@ class Wires:
     def notify(self, receiver: Receiver) -> int:
         """Nothing marks packets here."""
         raise AssertionError(f"{receiver.pair.flow.name} was marked")
+
+    def probe(self, sender: Sender, now_ns: int) -> int:
+        """No control of these tests asks for telemetry."""
+        raise AssertionError(f"{sender.pair.flow.name} sends a probe")
+
+    def echo(self, receiver: Receiver, telemetry: Telemetry) -> int:
+        """No probes come."""
+        raise AssertionError(f"{receiver.pair.flow.name} answers {telemetry}")
 
     def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
         """Put a note on the wire."""

@@ -246,6 +246,7 @@ def test_a_batch_is_read_as_the_plain_codec_reads_its_packets(
     sent = [packet for to, (run, words), every in added for packet in _plain(to, run, words.tolist(), every)]
     sent += [packets.pack_ip(to, packets.pack_ack(to, run.psn, 0x1F, 3)) for to, (run, _), _ in added[:2]]
     sent += [packets.pack_ip(to, packets.pack_cnp(to)) for to, _, _ in added[:1]]
+    sent += [packets.pack_ip(to, packets.pack_probe(to, run.psn)) for to, (run, _), _ in added[:1]]
     if shuffled:
         random.shuffle(sent)
     arrived = [_owned(packet) for packet in sent]

@@ -14,6 +14,7 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.io.recvmmsg import Batch, BatchReceiver
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.sockets import open_raw_sender, open_receiver
@@ -23,6 +24,7 @@ from hpn.traffic.transport.incoming import FrameReader
 from hpn.traffic.transport.outgoing import Outgoing
 from hpn.traffic.transport.packets import CE, ECT_0, Envelope, Opcode
 from hpn.traffic.transport.requester import Run
+from hpn.traffic.transport.telemetry import EMPTY, Telemetry, write_trailer
 from hpn.traffic.transport.work import WorkRequest
 from tests.traffic import nets
 
@@ -78,6 +80,8 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
         ruleset = "table ip t { chain c { type filter hook forward priority 0; ip ecn set ce; }; }"
         Nft(net.routers[0]).run(ruleset)
     far, outgoing = Far(net), Outgoing(256, MTU, ring())
+    hops = tuple(Hop(number, 2**40, 2**20, 10**9) for number in range(8))
+    telemetry = Telemetry(9, hops, write_trailer(hops))
     with open_raw_sender(net.a) as sender:
         path = outgoing.open_path(sender.fileno(), TO, ack_every=16)
         runs = [_message(40), _message(1, 40), _message(3, 41, tail_bytes=1001), _message(1, 44, tail_bytes=3)]
@@ -86,8 +90,10 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
         outgoing.add_ack(path, 77, 0x60, 5)
         outgoing.add_cnp(path)
         outgoing.add_note(path, 0xABCDE, 7)
-        assert outgoing.send() == 48
-    marked, words, replies, notes = 0, [], [], list[tuple[int, int]]()
+        outgoing.add_probe(path, 8)
+        outgoing.add_echo(path, telemetry)
+        assert outgoing.send() == 50
+    marked, words, replies, notes, reported = 0, [], [], list[tuple[int, int]](), list[Telemetry]()
     opcodes: list[int] = []
     for batch, found in far.batches():
         assert set(batch.tos.tolist()) == {DSCP | (CE if marking else ECT_0)}
@@ -97,10 +103,13 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
             words += arrived.packets.words.tolist()
             marked += arrived.marked
         replies += [packet.opcode for _, packet in found.replies]
+        reported += [packet.telemetry for _, packet in found.replies if packet.telemetry is not None]
         notes += [(packet.qpn, packet.immediate) for _, packet in found.replies if packet.immediate is not None]
     assert opcodes == [6, *([7] * 38), 9, 0x0B, 6, 7, 9, 0x0B]
     assert words == [*(psn << 32 for psn in range(44)), 0]  # of the last message's word there are 3 bytes
-    assert replies == [Opcode.ACKNOWLEDGE, Opcode.CNP, Opcode.UC_SEND_ONLY_IMMEDIATE]
+    probes = [Opcode.PROBE, Opcode.ECHO]
+    assert replies == [Opcode.ACKNOWLEDGE, Opcode.CNP, Opcode.UC_SEND_ONLY_IMMEDIATE, *probes]
+    assert reported == [Telemetry(8, (), EMPTY), telemetry]
     assert notes == [(0xABCDE, 7)]
     assert marked == (45 if marking else 0)
 

@@ -34,13 +34,15 @@ from hpn.traffic.transport.packets import (
     pack_ip,
     pack_note,
     pack_payload,
+    pack_probe,
     pack_write,
     parse,
     read_payload,
 )
 
 TO = Envelope("10.0.0.1", "10.1.0.1", 0xC123, 0xABCDE)
-WRITES = sorted(set(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP})
+REPLIES = {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP, Opcode.PROBE, Opcode.ECHO}
+WRITES = sorted(set(Opcode) - REPLIES)
 
 ips = st.integers(1, 2**32 - 1).map(lambda n: ".".join(str(n >> s & 255) for s in (24, 16, 8, 0)))
 envelopes = st.builds(Envelope, ips, ips, st.integers(1, 2**16 - 1), st.integers(0, wire.QPN_MASK), st.integers(0, 255))
@@ -210,6 +212,7 @@ def test_tshark_reads_every_kind_of_packet_and_finds_nothing_malformed(tmp_path:
         pack_ack(TO, 0xABCDEF, wire.SYNDROME_NAK_PSN, 9),
         pack_note(TO, 5, 0x12345678),
         pack_cnp(TO),
+        pack_probe(TO, 1),
     ]
     file = tmp_path / "x.pcap"
     head = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
@@ -222,7 +225,7 @@ def test_tshark_reads_every_kind_of_packet_and_finds_nothing_malformed(tmp_path:
     lines = _tshark(file, "-T", "fields", "-E", "separator=;", "-E", "occurrence=f", *options)
     reth, crcs = "0x7f00123456789abc;70000", [f"0x{p[-4:].hex()}" for p in payloads]
     lines = [line.replace("True", "1").replace("False", "0") for line in lines]
-    lines[-1] = lines[-1].removesuffix(crcs[-1])
+    lines[-2:] = [line.removesuffix(crc) for line, crc in zip(lines[-2:], crcs[-2:], strict=True)]
     assert lines == [
         f"6;0x0abcde;7;0;3;{reth};;;;{crcs[0]}",
         f"7;0x0abcde;7;0;3;;;;;;{crcs[1]}",
@@ -234,5 +237,6 @@ def test_tshark_reads_every_kind_of_packet_and_finds_nothing_malformed(tmp_path:
         f"17;0x0abcde;11259375;0;0;;;;96;9;{crcs[7]}",
         f"37;0x0abcde;5;0;0;;;12345678;;;{crcs[8]}",
         "129;0x0abcde;0;0;0;;;;;;",  # 4.0 knows no CNP and shows no CRC; scapy does
+        "192;0x0abcde;0;0;0;;;;;;",  # a manufacturer's
     ]
     assert _tshark(file, "-Y", "_ws.malformed || _ws.expert.severity >= error") == []

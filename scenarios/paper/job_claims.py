@@ -102,7 +102,7 @@ JOB_CLAIMS = (
         "tor-queue-pfc",
         "the same over lossless switches with PFC, as the paper's fabric has it",
         "-91.8 %",
-        "the paper does not tell its thresholds; in the Clos PFC stops ports, so that part of the queue waits further up",
+        "the paper does not tell its thresholds; in the Clos PFC stops ports, and part of the queue waits further up",
         _LOSSLESS.runs,
         ShorterQueues(_LOSSLESS),
         without=(

@@ -102,7 +102,7 @@ JOB_CLAIMS = (
         "tor-queue-pfc",
         "the same over lossless switches with PFC, as the paper's fabric has it",
         "-91.8 %",
-        "the paper does not tell its thresholds; with DCQCN the queue stays near ECN's, and PFC seldom acts",
+        "the paper does not tell its thresholds; in the Clos PFC stops ports, and part of the queue waits further up",
         _LOSSLESS.runs,
         ShorterQueues(_LOSSLESS),
         without=(

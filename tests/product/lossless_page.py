@@ -11,6 +11,7 @@ from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.manifest import Manifest
+from tests.product.client_cells import SIZE
 from tests.product.client_loss import losses_of
 from tests.product.lossless_cells import (
     HEALTHY_S,
@@ -27,13 +28,11 @@ from tests.product.lossless_cells import (
 
 TITLE = "\n## Lossy and lossless networks\n"
 TOLD = f"""
-The same jobs on HPN, one run for each cell, at the first phase. Lossy queues hold {QUEUE}; [lossless
-ones](lossless.md) share 2 MB. gloo's TCP (DSCP 0) is in the lossless class too. gloo and rxe obey neither marks nor
-grants.
+The same jobs on HPN, a run for each cell. Lossy queues hold {QUEUE}; [lossless switches](lossless.md) have 2 MB, and
+gloo's TCP is in the lossless class. gloo and rxe obey neither marks nor grants.
 
-`123/5.6/14/40/0`: an iteration takes 123 ms (median; before the fault), the longest stall is 5.6 s, queues dropped 14
-packets, 40 were sent again, no queue pair died. Of rxe, retries are counted, as its driver does; of gloo nothing is.
-In the incast five ranks send {{size}} each to one, for {{seconds}} s; *paused* is the port stopped longest.
+`123/5.6/14/40/0`: 123 ms an iteration, longest stall 5.6 s, 14 packets dropped by queues, 40 sent again (rxe: retries),
+no queue pair dead. Incast: five ranks send {SIZE} each for {HEALTHY_S + SETTLE_S} s. *paused*: the port stopped most.
 """
 
 
@@ -101,8 +100,7 @@ def _dead(job: JobMetrics) -> int:
 
 def section(runs: Sequence[Tried]) -> Iterator[str]:
     """Yield the lines of the section."""
-    size = "500 KB"
-    yield TOLD.replace("{size}", size).replace("{seconds}", str(HEALTHY_S + SETTLE_S)).rstrip("\n")
+    yield TOLD.rstrip("\n")
     yield ""
     machines = {f"{each.manifest.machine.get('cpus', '?')} CPUs" for each in runs}
     commits = sorted({each.manifest.commit[:12] or "unknown" for each in runs})

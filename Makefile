@@ -103,7 +103,7 @@ screenshots: extras
 	HPN_SCREENSHOTS=$(CURDIR)/runs/screenshots $(PYTEST) tests/browser
 	@echo "screenshots and a printed page: $(CURDIR)/runs/screenshots"
 
-# The pictures in README and docs, from runs made now in virtual time (two minutes).
+# The pictures in README and docs, from runs made now in virtual time (four minutes).
 pictures: kernel extras
 	$(VENV)/bin/python -m tests.docs.pictures docs/pictures
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+LAST_NS = 500_000_000
+"""End of the traffic in which a queue must send to count as moving: three times the longest pause at 200 Mbit/s."""
+
 _CONTROL = (6, 7)
 """Priorities of routing protocols and of frames that are not IP: these are sent in an idle lab too."""
 
@@ -46,6 +49,7 @@ class ClassUse:
     paused: bool  # at the end
     pausing: bool
     storming: bool
+    last_packets: int = 0  # sent in the last LAST_NS of the traffic
 
     @property
     def lost(self) -> int:

@@ -139,8 +139,16 @@ def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, 
         return spread.words
     high = max(_longest_ms(metrics, edge) for edge in edges)
     if not lost and not high:
-        return "no packet lost"
-    return f"{'no other outage' if died else 'no outage'} longer than {in_ms(high)}"
+        return f"no packet lost{_stopped(metrics, edges)}"
+    return f"{'no other outage' if died else 'no outage'} longer than {in_ms(high)}{_stopped(metrics, edges)}"
+
+
+def _stopped(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> str:
+    """Return how long flows that are hit received nothing, where lossless switches stop senders: no outage tells."""
+    late = [edge.impairment for edge in edges if edge.impairment.late]
+    if metrics.buffers is None or not late:
+        return ""
+    return f", but stopped for {about_ms(max(each.worst_receive_gap_ms for each in late))}"
 
 
 def _unrecovered(edge: EdgeResult) -> int:

@@ -48,7 +48,7 @@ def quoted(text: str) -> str:
 
 
 def _caption(found: Drawn, overlay: Overlay) -> str:
-    faults = [f"fault {text}" for text in labels.faults(overlay)]
+    faults = [f"{overlay.called} {text}" for text in labels.faults(overlay)]
     path = [f"a flow: {labels.names(overlay.path)}{labels.ending(overlay)}"] if overlay.path else []
     return "\n".join([labels.title(found.fabric), *(shortened(line) for line in (*faults, *path))])
 
@@ -67,7 +67,7 @@ def _rows(found: Drawn, overlay: Overlay, numbers: Mapping[str, tuple[int, ...]]
 def _node(box: Box, overlay: Overlay, numbers: Mapping[str, tuple[int, ...]]) -> str:
     down = sum(node.name in overlay.down_nodes for node in box.members)
     within = (*(node.name for node in box.members), *(link.name for link in box.inside))
-    said = [*box.lines, *_told(down, len(box.members)), *_faults(within, numbers)]
+    said = [*box.lines, *_told(down, len(box.members)), *_faults(within, numbers, overlay.called)]
     given = {"label": "\n".join(said), "tooltip": labels.of_box(box, overlay)}
     if down:
         given |= {"color": _RED, "penwidth": "2", "style": "filled,dashed"}
@@ -82,7 +82,7 @@ def _edge(bundle: Bundle, overlay: Overlay, numbers: Mapping[str, tuple[int, ...
     down = sum(name in overlay.down_links for name in names)
     steps = [str(step) for step, link in enumerate(overlay.path, 1) if link in names]
     count = [f"{len(names):,}"] if len(names) > 1 else []
-    said = [*count, *_told(down, len(names)), *_faults(names, numbers)]
+    said = [*count, *_told(down, len(names)), *_faults(names, numbers, overlay.called)]
     said += ["step " + ", ".join(steps)] if steps else []
     given = {"color": _PLANES[bundle.plane % 2], "tooltip": labels.of_links(bundle.links, overlay)}
     if said:
@@ -105,9 +105,9 @@ def _told(down: int, of: int) -> list[str]:
     return ["down"] if of == 1 else [f"{down:,} of {of:,} down"]
 
 
-def _faults(names: Iterable[str], numbers: Mapping[str, tuple[int, ...]]) -> list[str]:
+def _faults(names: Iterable[str], numbers: Mapping[str, tuple[int, ...]], called: str) -> list[str]:
     found = sorted({number for name in names for number in numbers.get(name, ())})
-    return ["fault " + ", ".join(map(str, found))] if found else []
+    return [f"{called} " + ", ".join(map(str, found))] if found else []
 
 
 def _attributes(given: Mapping[str, str]) -> str:

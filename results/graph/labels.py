@@ -42,7 +42,7 @@ def description(found: Drawn, overlay: Overlay) -> str:
     down = [*sorted(overlay.down_nodes), *sorted(overlay.down_links)]
     if down:
         where.append(f"Down: {names(down)}.")
-    where += [f"Fault {text}." for text in faults(overlay)[:_MOST_NAMES]]
+    where += [f"{overlay.called.capitalize()} {text}." for text in faults(overlay)[:_MOST_NAMES]]
     if overlay.load:
         busiest = max(overlay.load, key=overlay.load.__getitem__)
         where.append(f"Busiest link: {busiest}, {percent(overlay.load[busiest])} of its rate.")

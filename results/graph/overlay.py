@@ -25,7 +25,7 @@ class Overlay:
     """Data to draw over a fabric. Names are those of its nodes and links.
 
     ``load``: share of each link's rate in the busier direction, 1.0 for all of it. ``path``: the links that a flow
-    crosses, in order; ``dropped``: why it ends before its destination, '' if it arrives.
+    crosses, in order; ``dropped``: why it ends before its destination, '' if it arrives. ``called``: what marks show.
     """
 
     down_nodes: Collection[str] = frozenset()
@@ -34,6 +34,7 @@ class Overlay:
     load: Mapping[str, float] = field(default_factory=dict)
     path: tuple[str, ...] = ()
     dropped: str = ""
+    called: str = "fault"
 
     def check(self, fabric: Fabric) -> None:
         """Raise InputError, with the nearest names, when it refers to something that the fabric does not have."""

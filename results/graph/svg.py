@@ -202,7 +202,7 @@ def _numbers(names: Iterable[str], known: Mapping[str, tuple[int, ...]]) -> str:
 def _legend(found: Drawn, overlay: Overlay) -> Iterator[tuple[str, str]]:
     """Yield the symbol, drawn around the origin, and the meaning of everything in this picture."""
     for number, text in enumerate(labels.faults(overlay), 1):
-        yield _badge(0, 0, str(number), "disc"), f"fault {text}"
+        yield _badge(0, 0, str(number), "disc"), f"{overlay.called} {text}"
     if overlay.down_nodes or overlay.down_links:
         dashed = '<line class="link down" stroke-width="1.6" x1="-14" y1="0" x2="14" y2="0"/>'
         count = len(overlay.down_nodes) + len(overlay.down_links)

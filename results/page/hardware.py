@@ -18,8 +18,20 @@ TITLE = "On real hardware"
 _STANDARD, _WAIT = "ib", "first_wait_ms"
 
 
-def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = ()) -> Sequence[str]:
-    """Return the lines of the section for these runs; ``scales``: 'emulated rate = real rate / scale', if known."""
+_NO_PFC = (
+    "Without switch: in the topology there is no PFC: congestion drops packets; a lossless network pauses senders."
+)
+_PFC = (
+    "Pauses last as many times longer as rates are lower, and so does filling a buffer."
+    " An ASIC cuts packets into cells and forwards them before their end."
+)
+
+
+def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = (), *, pfc: bool = False) -> Sequence[str]:
+    """Return the lines of the section for these runs; ``scales``: 'emulated rate = real rate / scale', if known.
+
+    ``pfc``: all of them had lossless switches.
+    """
     runs = list(manifests)
     lines = [
         "Switches are Linux routers: they detect and switch as fast as a kernel and a BGP daemon do, not as an ASIC.",
@@ -27,7 +39,7 @@ def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = ()) 
         *(_lag(kind) for name in dict.fromkeys(run.datapath for run in runs) if (kind := DATAPATHS.get(name))),
         *_retries(runs),
         _rates(sorted(set(scales))),
-        "Without switch: in the topology there is no PFC: congestion drops packets; a lossless network pauses senders.",
+        _PFC if pfc else _NO_PFC,
         "Path control, where it is on, is hpn's own protocol between host and ToR: the paper leaves it open.",
     ]
     return tuple(lines) if runs else ()

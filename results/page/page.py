@@ -39,6 +39,8 @@ from hpn.results.page.time_charts import HOST, goodput_chart, host_chart, messag
 from hpn.results.run.manifest import Manifest
 from hpn.results.run.reading import Gap, Run
 from hpn.results.text.harm import cost_told
+from hpn.testbed.fabric.buffers import lossless_priorities
+from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.vm.engines import ENGINES
 
 FIGURES = ("measured", "interval", "limit", "margin")
@@ -117,7 +119,7 @@ def view_of(run: Run) -> View:
         traffic=traffic_line(run.drill),
         cost="" if verdict is None else cost_told(verdict, metrics),
         draw=one_draw(manifest, run.drill),
-        hardware=on_real_hardware([manifest], [] if run.fabric is None else [run.fabric.spec.scale]),
+        hardware=_hardware(manifest, run.fabric),
         lag_notes=() if verdict is None else verdict.notes,
         causes=() if verdict is None else verdict.causes,
         answer=story.answer(verdict),
@@ -145,6 +147,15 @@ def view_of(run: Run) -> View:
         notes=() if metrics is None else metrics.unexplained,
         alone=f"--phase {manifest.phase}" if manifest.repeat else "",
         command=shlex.join(manifest.command if manifest.command[:1] == ("hpn",) else ("hpn", *manifest.command)),
+    )
+
+
+def _hardware(manifest: Manifest, fabric: Fabric | None) -> Sequence[str]:
+    if fabric is None:
+        return on_real_hardware([manifest])
+    switch = fabric.spec.switch
+    return on_real_hardware(
+        [manifest], [fabric.spec.scale], pfc=switch is not None and bool(lossless_priorities(switch))
     )
 
 

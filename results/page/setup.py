@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from hpn.failover.analysis.phrases import many
 from hpn.results.page.names import ROLES
 from hpn.results.run.drill import AskedDrill
+from hpn.testbed.fabric.buffers import lossless_priorities
 from hpn.testbed.fabric.model import Fabric, Role
 from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.switch_spec import SwitchSpec
 
 
 def fabric_line(fabric: Fabric | None) -> str:
@@ -30,6 +32,8 @@ def _parts(fabric: Fabric) -> Iterator[str]:
     yield ", ".join(_size(fabric))
     ports = _rate(max(link.rate_bps for nic in fabric.nics for link in nic.links) * spec.scale)
     yield f"NIC ports of {ports}, uplinks of {_rate(spec.uplink_rate)}, emulated at 1:{spec.scale:,}"
+    if spec.switch is not None:
+        yield f"switches with {spec.switch.buffer / 1e6:g} MB of buffer, {_pfc(spec.switch)}"
     yield f"LACP {spec.lacp.rate}, BGP by {spec.bgp.daemon}, hold time {spec.bgp.hold_s} s, {_bfd(spec)}"
 
 
@@ -42,6 +46,12 @@ def _size(fabric: Fabric) -> Iterator[str]:
     yield many(fabric.planes, "plane")
     roles = Counter(node.role for node in fabric.nodes)
     yield from (many(roles[role], name) for role, name in ROLES.items() if roles[role] and role is not Role.HOST)
+
+
+def _pfc(switch: SwitchSpec) -> str:
+    priorities = lossless_priorities(switch)
+    named = "priority" if len(priorities) == 1 else "priorities"
+    return f"PFC on {named} {' and '.join(map(str, priorities))}" if priorities else "no PFC"
 
 
 def _rate(bps: int) -> str:

@@ -34,19 +34,20 @@ Floats = npt.NDArray[np.float64]
 
 
 def goodput_chart(streams: StreamSeries, paths: Sequence[PathAt] | None, moments: Sequence[Moment]) -> Chart | None:
-    """Return the payload that arrived, by send time and plane; None if no flow sent."""
+    """Return the payload that arrived, by plane and time as goodput counts it; None if no flow sent."""
     bins = streams.bins
     if not bins.count or not streams.flows:
         return None
     by_plane = goodput_bps(streams, paths or ())
-    title = f"Goodput{' by plane' if len(by_plane) > 1 else ''}: payload that arrived, by when it was sent"
+    when = "by when it was sent" if streams.arrived is None else "when it arrived"
+    title = f"Goodput{' by plane' if len(by_plane) > 1 else ''}: payload that arrived, {when}"
     return _chart("goodput", title, bins, by_plane, moments)
 
 
 def goodput_bps(streams: StreamSeries, paths: Sequence[PathAt]) -> dict[str, Floats]:
     """Return the payload that arrived in each bin in bit/s: of all flows and, if there are several planes, by plane."""
     packet_bytes = np.array([flow.packet_bytes for flow in streams.flows], np.float64)
-    bps = streams.received * packet_bytes[:, None] * 8e9 / streams.bins.width_ns
+    bps = streams.goodput_packets * packet_bytes[:, None] * 8e9 / streams.bins.width_ns
     by_plane = {"all": bps.sum(axis=0)}
     there = sorted({path.plane for path in paths if path.plane is not None})
     if 1 < len(there) <= _MOST_PLANES:

@@ -6,7 +6,7 @@ dataclasses, and reading returns what was written. Files are untrusted input: a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -75,7 +75,17 @@ def fabric_json(fabric: Fabric) -> bytes:
         stacks=fabric.stacks,
         spec=fabric.spec,
     )
-    return _FILE.dump_json(found, exclude={"spec": {"switch"}} if fabric.spec.switch is None else None)
+    return _FILE.dump_json(found, exclude={"spec": _left_out(fabric.spec)})
+
+
+def _left_out(spec: FabricSpec) -> Mapping[str, bool | set[str]]:
+    """Return the keys that fabrics of an older hpn do not have, where they change nothing."""
+    found: dict[str, bool | set[str]] = {}
+    if spec.switch is None:
+        found["switch"] = True
+    if not spec.bgp.valleys:
+        found["bgp"] = {"asn"}
+    return found
 
 
 def fabric_from(path: Path, content: bytes) -> Fabric:

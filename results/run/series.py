@@ -23,6 +23,7 @@ from hpn.traffic.streams.columns import Column, Table, whole
 
 _ABOUT, _ARRAYS = "series.json", "series.npz"
 _STREAMS = np.dtype([("sent", "<u4"), ("received", "<u4"), ("delay_us", "<u4")])
+_ARRIVALS = np.dtype([("packets", "<u4")])
 _MESSAGES = np.dtype([("size_bytes", "<u8")])
 _LARGEST_NS = 2**62
 _LONGEST_NS = 86_400 * 10**9
@@ -57,6 +58,7 @@ class _About:
     streams: _Rows | None
     messages: _Rows | None
     ports: SampledPorts | None
+    arrivals: bool = False  # goodput of streams counts packets when they arrived; left out where it does not
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,8 @@ def write_series(folder: Path, series: RunSeries) -> None:
     if streams is not None:
         columns = {"sent": streams.sent, "received": streams.received, "delay_us": streams.delay_us}
         tables["streams"] = _Columns(_STREAMS, {name: found.reshape(-1) for name, found in columns.items()})
+    if streams is not None and streams.arrived is not None:
+        tables["arrivals"] = _Columns(_ARRIVALS, {"packets": streams.arrived.reshape(-1)})
     if messages is not None:
         tables["messages"] = _Columns(_MESSAGES, {"size_bytes": messages.size_bytes.reshape(-1)})
     if series.ports is not None:
@@ -93,12 +97,13 @@ def write_series(folder: Path, series: RunSeries) -> None:
         None if streams is None else _Rows(streams.bins, streams.flows),
         None if messages is None else _Rows(messages.bins, messages.flows),
         ports,
+        arrivals="arrivals" in tables,
     )
     if tables:
         write_arrays(folder / _ARRAYS, tables)
     else:
         (folder / _ARRAYS).unlink(missing_ok=True)  # of an earlier analysis
-    write(folder / _ABOUT, _FILE.dump_json(about))
+    write(folder / _ABOUT, _FILE.dump_json(about, exclude=None if about.arrivals else {"arrivals"}))
 
 
 def read_series(folder: Path) -> RunSeries:
@@ -113,22 +118,26 @@ def read_series(folder: Path) -> RunSeries:
     wanted = {}
     if about.streams is not None:
         wanted["streams"] = ExpectedArray(_STREAMS, about.streams.count)
+    if about.streams is not None and about.arrivals:
+        wanted["arrivals"] = ExpectedArray(_ARRIVALS, about.streams.count)
     if about.messages is not None:
         wanted["messages"] = ExpectedArray(_MESSAGES, about.messages.count)
     if about.ports is not None:
         wanted["ports"] = ExpectedArray(READING, sum(about.ports.readings))
     tables = stored(folder / _ARRAYS, wanted) if wanted else {}
     return RunSeries(
-        streams=None if about.streams is None else _streams(about.streams, tables["streams"]),
+        streams=None if about.streams is None else _streams(about.streams, tables["streams"], tables.get("arrivals")),
         messages=None if about.messages is None else _messages(about.messages, tables["messages"]),
         ports=None if about.ports is None else sampled_from(about.ports, whole(tables["ports"])),
     )
 
 
-def _streams(rows: _Rows, table: Stored) -> StreamSeries:
+def _streams(rows: _Rows, table: Stored, arrivals: Stored | None) -> StreamSeries:
     shape = len(rows.flows), rows.bins.count
     found = {name: np.asarray(column, np.uint32).reshape(shape) for name, column in table.columns()}
-    return StreamSeries(rows.bins, rows.flows, found["sent"], found["received"], found["delay_us"])
+    came = None if arrivals is None else dict(arrivals.columns())["packets"]
+    arrived = None if came is None else np.asarray(came, np.uint32).reshape(shape)
+    return StreamSeries(rows.bins, rows.flows, found["sent"], found["received"], found["delay_us"], arrived)
 
 
 def _messages(rows: _Rows, table: Stored) -> MessageSeries:

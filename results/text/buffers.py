@@ -37,7 +37,8 @@ def buffer_rows(found: Sequence[ClassUse]) -> tuple[str, tuple[str, ...], tuple[
     told = [figure for figure in _FIGURES if any(figure[1](each) for each in shown)]
     ring = deadlock(found)
     stands = f"; deadlock at the end: {' waits for '.join((*ring, ring[0]))}" if ring else ""
-    more = f"; {len(noted) - len(shown)} more are in buffers.json" if len(noted) > len(shown) else ""
+    others = len(noted) - len(shown)
+    more = f"; {others} more {'is' if others == 1 else 'are'} in buffers.json" if others else ""
     what = "ports that stopped others, dropped or trimmed, most first; sizes are the most at a time"
     title = f"buffers ({what}{more}{stands})"
     rows = ((each.port, str(each.priority), *(_cell(count(each), unit) for _, count, unit in told)) for each in shown)

@@ -15,6 +15,7 @@ from hpn.failover.analysis.model import EdgeKind, Relation
 from hpn.failover.faults import MS, Fault, PlannedFault, VisibleTo
 from hpn.scenarios.drill.blast_radius import relations
 from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.routing.distances import adjacency, distances
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.streams.qp import RetryPolicy
 
@@ -85,12 +86,14 @@ def _touches(fabric: Fabric, fault: Fault, flow: FlowSpec) -> bool:
 
 
 def joined(fabric: Fabric, one: Nic, other: Nic, gone: frozenset[str]) -> bool:
-    """Return True if a valley-free path, up and then down, is left without the links in ``gone``."""
+    """Return True if a path is left without the links in ``gone``: up and then down, unless BGP allows valleys."""
     return bool(_above(fabric, one, gone) & _above(fabric, other, gone))
 
 
 def _above(fabric: Fabric, nic: Nic, gone: frozenset[str]) -> set[str]:
-    """Return the switches that a NIC reaches by going up."""
+    """Return the switches that a NIC reaches by going up; all that it reaches where BGP allows valleys."""
+    if fabric.spec.bgp.valleys:
+        return set(distances(adjacency(fabric, gone), (link.upper.node for link in nic.links if link.name not in gone)))
     reached = {link.upper.node for link in nic.links if link.name not in gone}
     edge = list(reached)
     while edge:

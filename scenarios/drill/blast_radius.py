@@ -15,7 +15,7 @@ def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowS
     """Return the ids of flows that may cross a link above the ToRs, hit by faults of one instant.
 
     Flows that leave or enter a rack upwards cross links above its ToR. Flows that leave or enter a pod cross links
-    above its Aggs. Flows between NICs on the same ToRs stay below.
+    above its Aggs. Flows between NICs on the same ToRs stay below. With valleys in paths any link may be crossed.
     """
     links = [link for fault in faults for link in fault.links_hit(fabric)]
     tors = {link.lower.node for link in links if link.kind is LinkKind.FABRIC}
@@ -25,7 +25,7 @@ def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowS
         ends = [fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)]
         racks = [_tors_of(nic) for nic in ends]
         of_pods = {fabric.node(nic.host).pod for nic in ends}
-        leaves_rack = racks[0] != racks[1] and any(rack & tors for rack in racks)
+        leaves_rack = racks[0] != racks[1] and (fabric.spec.bgp.valleys or any(rack & tors for rack in racks))
         return leaves_rack or (len(of_pods) == 2 and bool(of_pods & pods))
 
     return tuple(flow.id for flow in flows if may_cross(flow)) if tors or pods else ()

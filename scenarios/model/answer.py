@@ -137,6 +137,8 @@ def _refusals(drill: Drill) -> Iterator[str]:
             yield f"{planned.fault.KIND} is more than links that carry or do not, which is all that the model knows"
     if why := unknown_paths(spec):
         yield why
+    if spec.bgp.valleys:
+        yield "the model's times were measured without the hunt for paths that bgp.asn per-switch brings"
     if drill.client is not None:
         yield "a client is a program, and the model has only flows"
     if drill.job is not None:

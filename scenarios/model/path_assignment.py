@@ -19,7 +19,7 @@ from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT
 from hpn.testbed.routing.pathcontrol.source_ports import SourcePorts
 from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
-from hpn.traffic.fluid.forwarding import MOST_HOPS, Forwarding
+from hpn.traffic.fluid.forwarding import Forwarding
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class AssignedPath:
     these arrive.
     """
 
-    links: NDArray[np.int32]  # (flows, MOST_HOPS)
+    links: NDArray[np.int32]  # (flows, hops) as of ``Forwarding``
     arrives: NDArray[np.bool_]
-    answers: NDArray[np.int32]  # (flows, MOST_HOPS)
+    answers: NDArray[np.int32]  # (flows, hops)
     answered: NDArray[np.bool_]
 
 
@@ -68,7 +68,6 @@ class PathAssignment:
         sports = [self._of(src.name)[2 * flow.id + which] for flow, (src, _) in zip(self._flows, ends, strict=True)]
         ports = [self._port(src, dst, sport, forwarding) for (src, dst), sport in zip(ends, sports, strict=True)]
         sending = [at for at, port in enumerate(ports) if port is not None]
-        links = np.full((len(ports), MOST_HOPS), -1, dtype=np.int32)
         arrives = np.zeros(len(ports), dtype=np.bool_)
         found = forwarding.walk(
             [ends[at][0] for at in sending],
@@ -76,6 +75,7 @@ class PathAssignment:
             [port for port in ports if port is not None],
             [sports[at] for at in sending],
         )
+        links = np.full((len(ports), found.links.shape[1]), -1, dtype=np.int32)
         links[sending], arrives[sending] = found.links, found.arrives
         return links, arrives
 

@@ -172,6 +172,20 @@ _STREAMS = (
         by="hpn plan pod",
         without=(_DCN_PLUS,),
     ),
+    Claim(
+        "bounce-deadlock",
+        "not of this paper: paths that bounce after failures deadlock a lossless Clos for good (Tagger, CoNEXT 2017)",
+        "deadlock",
+        "a seed places the flows of the ring; Microsoft's deadlock (SIGCOMM 2016, section 4.2) came of flooding, which"
+        " routed ports do not do",
+        ("deadlock-bounce",),
+        judges.bounces_deadlock,
+        without=(
+            Without("valleys (one ASN per tier)", {"deadlock-bounce": "deadlock-bounce-per-tier"}),
+            Without("PFC (a lossy class)", {"deadlock-bounce": "deadlock-bounce-lossy"}),
+            Without("a ring that nobody breaks (a PFC watchdog)", {"deadlock-bounce": "deadlock-bounce-watchdog"}),
+        ),
+    ),
     Claim("failure-rates", "how often links and ToRs fail", "0.057 %, 0.051 % a month", "an observation of a fleet"),
 )
 

@@ -10,6 +10,7 @@ from statistics import median
 
 from hpn.failover.analysis.intervals import RECOVER, phase_interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind
+from hpn.failover.analysis.pause_cycles import deadlock
 from hpn.results.judge.verdict import Check, Outcome, at_most
 from hpn.scenarios.expect.selection import At, Bound
 from hpn.scenarios.paper.measures import (
@@ -137,6 +138,19 @@ def upgrade(found: ClaimEvidence) -> Finding:
 def _shut_down(events: Sequence[Event]) -> list[str]:
     """Return the ToRs that a stack took out of service."""
     return sorted({event.node for event in events if event.subject == "stack" and event.what == "shut-down"})
+
+
+def bounces_deadlock(found: ClaimEvidence) -> Finding:
+    """Judge a deadlock: a ring of queues waits at the end, and no flow gets through once all links are back."""
+    metrics = found.drills["deadlock-bounce"]
+    if metrics.buffers is None:
+        return Finding("no counters of buffers", None)
+    repair = edges_of(metrics, EdgeKind.REPAIR)[-1]
+    flows = metrics.flows_at(repair)
+    stand = sum(flow.goodput.after_bps == 0 for flow in flows)
+    ring = deadlock(metrics.buffers)
+    text = f"queues that wait for each other at the end: {len(ring)}; flows that stand still after the repair: {stand}"
+    return Finding(f"{text} of {len(flows)}", bool(ring) and stand == len(flows))
 
 
 def imbalance(found: ClaimEvidence) -> Finding:

@@ -6,6 +6,7 @@ Changes when something else is read of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from hpn.failover.analysis.buffers import ClassUse
 from hpn.testbed.fabric.model import Fabric, Node, Port
@@ -20,17 +21,22 @@ _NONE = ClassCounters(*[0] * 24)
 class PortBuffers:
     """Classes of one run; nothing is read in a lab without ``switch:``.
 
-    Use: ``before``, ``after``, then ``used``.
+    Use: ``before``, ``late``, ``after``, then ``used``.
     """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._before: _Counters = {}
+        self._late: _Counters = {}
         self._after: _Counters = {}
 
     def before(self) -> None:
         """Read the counters at the start of the traffic."""
         self._before = dict(self._read())
+
+    def late(self) -> None:
+        """Read them ``LAST_NS`` before the end; left out, the whole traffic counts as the last part."""
+        self._late = dict(self._read())
 
     def after(self) -> None:
         """Read the counters at the end of the traffic."""
@@ -38,8 +44,8 @@ class PortBuffers:
 
     def used(self) -> tuple[ClassUse, ...] | None:
         """Return the classes with anything counted, in the order of the fabric; None without ``switch:``."""
-        fabric = self._lab.fabric
-        return None if fabric.spec.switch is None else tuple(_used(fabric, self._before, self._after))
+        fabric, late = self._lab.fabric, self._late or self._before
+        return None if fabric.spec.switch is None else tuple(_used(fabric, self._before, late, self._after))
 
     def _read(self) -> Iterator[tuple[str, tuple[ClassCounters, ...]]]:
         fabric = self._lab.fabric
@@ -56,12 +62,13 @@ def _ports(fabric: Fabric, node: Node) -> Iterator[tuple[str, Port]]:
         yield link.name, link.end_at(node.name)
 
 
-def _used(fabric: Fabric, before: _Counters, after: _Counters) -> Iterator[ClassUse]:
+def _used(fabric: Fabric, before: _Counters, late: _Counters, after: _Counters) -> Iterator[ClassUse]:
     for node in fabric.nodes:
         for link, port in _ports(fabric, node):
             for priority, now in enumerate(after.get(port.label, ())):
-                was = before[port.label][priority] if port.label in before else _NONE
+                was, then = (each[port.label][priority] if port.label in each else _NONE for each in (before, late))
                 found = class_use(node, port, link, priority, was, now)
+                found = replace(found, last_packets=class_use(node, port, link, priority, then, now).sent_packets)
                 if _counted(found):
                     yield found
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from hpn.failover.analysis.buffers import LAST_NS
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.job import JobFacts
 from hpn.failover.faults.moments import moments
@@ -164,7 +165,7 @@ class _Run:
             ports.start(self._start_ns)
             captures.begin(self._start_ns)
             news = in_background(self._relay(traffic, guard))
-            await self._timeline(lab, traffic, injector, guard)
+            await self._timeline(lab, traffic, injector, guard, buffers)
             self._tell_stuck()
             ports.stop()
             end_ns = now_ns()
@@ -234,7 +235,9 @@ class _Run:
         polls, site = has_virtual_time(self._order.engine), site_of(self._drill)
         return LabClients(lab.fabric, lab.wiring.namespaces, lab.emit, client, site, polls=polls)
 
-    async def _timeline(self, lab: Lab, traffic: LabQueuePairs, injector: Injector, guard: Guard) -> None:
+    async def _timeline(
+        self, lab: Lab, traffic: LabQueuePairs, injector: Injector, guard: Guard, buffers: PortBuffers
+    ) -> None:
         """Run the healthy phase, every edge and the settling; a loss found by the guard ends it at once."""
         self._phase("healthy")
         timeline = self._drill.timeline
@@ -248,6 +251,10 @@ class _Run:
             await injector.carry_out(moment, crossing, traffic.planes(), ways, ack_ways)
             for due in moment.due:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
+        late_ns = self._start_ns + timeline.end_ns - LAST_NS
+        if lab.fabric.spec.switch is not None and late_ns > now_ns():
+            await traffic.until(late_ns)
+            buffers.late()
         await self._look(traffic, injector, timeline.end_ns)
         await traffic.until(self._start_ns + timeline.end_ns)
 

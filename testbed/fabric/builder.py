@@ -11,6 +11,8 @@ from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Ro
 from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
 TOR_ASN, AGG_ASN, CORE_ASN = 65_100, 65_200, 65_500
+SWITCH_ASN = 4_200_000_000
+"""First ASN of switches that have one each: of the private ones with 32 bits (RFC 6996)."""
 _FIRST_IFINDEX = 16  # clear of lo and of devices the kernel makes in every namespace
 _LACP_KEYS = 65_535  # a key has 16 bits, and 0 stands for no key
 
@@ -183,7 +185,7 @@ class Builder:
             rail=rail,
             plane=plane,
             router_id=addresses.router_id(self._switches),
-            asn=asn,
+            asn=SWITCH_ASN + self._switches if self.spec.bgp.valleys else asn,
             ecmp_seed=int.from_bytes(digest, "big") | 1,  # zero would mean the kernel's own random seed
             lacp_system=lacp_system,
         )

@@ -54,7 +54,7 @@ class Node:
     plane: int | None = None
     spare: bool = False
     router_id: str | None = None  # switches: BGP router ID, dotted quad
-    asn: int | None = None  # switches: one per tier and plane, of Aggs per pod too
+    asn: int | None = None  # switches: one per tier and plane, of Aggs per pod too, unless each has its own
     ecmp_seed: int = 0  # switches: net.ipv4.fib_multipath_hash_seed
     lacp_system: str | None = None  # ToRs: LACP system ID, shared by the ToRs of a set
 

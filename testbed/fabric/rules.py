@@ -21,7 +21,7 @@ _DEFAULTS = FabricSpec()
 def contradictions(spec: FabricSpec) -> list[Problem]:
     """Return all conflicts between the values of ``spec``; empty when it can be built. The architecture must exist."""
     of_its_own = ARCHITECTURES[spec.architecture].contradictions(spec)
-    later = (*_timers(spec), *_daemon(spec), *_lag(spec), *_ecn(spec), *buffer_problems(spec))
+    later = (*_timers(spec), *_asn(spec), *_daemon(spec), *_lag(spec), *_ecn(spec), *buffer_problems(spec))
     return [*_meaningless(spec), *_tiers(spec), *of_its_own, *later]
 
 
@@ -93,6 +93,15 @@ def _timers(spec: FabricSpec) -> Iterator[Problem]:
     if bgp.bfd is not None and bgp.bfd.detect_ms >= bgp.hold_s * 1000:
         text = f"bgp.bfd needs {bgp.bfd.detect_ms} ms to find what BGP finds in hold_s, {bgp.hold_s} s; write less"
         yield ("bgp", "bfd"), text
+
+
+def _asn(spec: FabricSpec) -> Iterator[Problem]:
+    """Yield ASNs per switch below preset Cores: these also use routes that they do not announce, so packets loop."""
+    own = ARCHITECTURES[spec.architecture].core_ports
+    core_ports = own if spec.core_ports == "auto" else spec.core_ports
+    if spec.bgp.valleys and spec.pods > 1 and spec.cores and core_ports == "preset":
+        text = "bgp.asn per-switch allows valleys, in which the Cores' preset ports send packets round in circles"
+        yield ("bgp", "asn"), f"{text}; write core_ports: hash, or asn: per-tier"
 
 
 def _daemon(spec: FabricSpec) -> Iterable[Problem]:

@@ -105,6 +105,10 @@ class BgpSpec(Strict):
     """BGP timers in seconds (RFC 4271 section 10). BIRD's own defaults do not restore within 40 s after a flap."""
 
     daemon: str = Field(default="bird", description="what speaks BGP in every switch")
+    asn: Literal["per-tier", "per-switch"] = Field(
+        default="per-tier",
+        description="per-switch: paths may have valleys, and switches hunt for paths after a withdrawal",
+    )
     hold_s: int = Field(default=9, ge=3, le=65535)
     keepalive_s: int = Field(default=3, ge=1, le=21845)
     connect_delay_s: int = Field(default=1, ge=1, le=300)
@@ -112,6 +116,11 @@ class BgpSpec(Strict):
     error_wait_min_s: int = Field(default=1, ge=1, le=300)
     error_wait_max_s: int = Field(default=2, ge=1, le=300)
     bfd: BfdSpec | None = Field(default=None, description="left out: no BFD; {}: every 100 ms, three missing")
+
+    @property
+    def valleys(self) -> bool:
+        """True if a path may go down and up again: ToR - Agg - ToR - Agg - ToR."""
+        return self.asn == "per-switch"
 
 
 class PathControlSpec(Strict):

@@ -16,6 +16,10 @@ from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.kernel.rtnetlink.red import LOOPBACK, ROOT
 
 _ANY_BYTES = 65536
+_WAY_OUT = (
+    "run a drill with --engine uml-virtual-time, and a lab in a guest:"
+    " hpn vm shell --engine uml-virtual-time -- sh -c 'hpn up FILE && hpn inspect queues'"
+)
 _ANY_OPTIONS = PortOptions(_ANY_BYTES, 1000, 0, (PortClass(alpha=1.0),) * mmu.CLASSES, bytes(64))
 
 
@@ -29,7 +33,7 @@ def check() -> None:
 def check_buffers(spec: FabricSpec) -> None:
     """Raise MachineError, with a remedy, if the topology has ``switch:`` and the kernel lacks it."""
     if spec.switch is not None:
-        _try([_any_buffer()], "this kernel cannot have switch: (PFC, classes)", "run it with --engine uml-virtual-time")
+        _try([_any_buffer()], "this kernel cannot have switch: (PFC, classes)", _WAY_OUT)
 
 
 def buffers_problem(space: NetNs) -> str | None:

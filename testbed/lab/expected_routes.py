@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.routing.distances import adjacency, distances
 
 
 def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
@@ -15,11 +16,7 @@ def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
     BGP picks shortest paths and ECMP keeps all of them, so the next hops are the links to neighbours one step nearer.
     Destinations without a path are left out, as between the rails of a rail-only fabric.
     """
-    neighbours: dict[str, list[str]] = {node.name: [] for node in fabric.switches}
-    for link in fabric.links:
-        if link.is_routed:
-            neighbours[link.lower.node].append(link.upper.node)
-            neighbours[link.upper.node].append(link.lower.node)
+    neighbours = adjacency(fabric)
     routes: dict[str, dict[str, int]] = {node.name: {} for node in fabric.switches}
     hops_to: dict[frozenset[str], dict[str, int]] = {}
     for nic in fabric.nics:
@@ -49,15 +46,5 @@ def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:
 
 def _next_hops(neighbours: dict[str, list[str]], origins: frozenset[str]) -> dict[str, int]:
     """Return for every switch that can reach ``origins`` the links to neighbours one step nearer (0 at an origin)."""
-    distance = dict.fromkeys(origins, 0)
-    edge = list(origins)
-    while edge:
-        edge = [there for here in edge for there in neighbours[here] if _reached(distance, here, there)]
+    distance = distances(neighbours, origins)
     return {here: sum(distance[there] == distance[here] - 1 for there in neighbours[here]) for here in distance}
-
-
-def _reached(distance: dict[str, int], here: str, there: str) -> bool:
-    if there in distance:
-        return False
-    distance[there] = distance[here] + 1
-    return True

@@ -1,7 +1,7 @@
 """Makes the pictures of README and docs from runs made now, in virtual time: ``make pictures``.
 
 A picture shows what hpn writes, and is not touched afterwards: the pages of a run and of a comparison in a browser,
-a fabric as ``hpn graph`` draws it.
+a fabric as ``hpn graph`` draws it, also with the ports that PFC stopped in a run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from hpn.results.run.folder import load
 from tests.docs.pages import ROOT
+from tests.docs.pause_pictures import deadlock_svg, pauses_svg
 from tests.product.growth_plot import plot
 
 LARGEST = 150_000
@@ -22,6 +24,7 @@ LARGEST = 150_000
 _SCREEN = {"width": 1100, "height": 900}
 _REPORT_HEIGHT = 750  # down to a whole row of its table
 _DRILLS = ("link-down", "link-down-single-tor")
+_PAUSES = {"pause-storm": pauses_svg, "deadlock-bounce": deadlock_svg}
 
 
 def main(folder: str) -> int:
@@ -39,7 +42,9 @@ def main(folder: str) -> int:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="hpn-pictures-") as work, sync_playwright() as playwright:
         runs = Path(work) / "runs"
-        _hpn("drill", "run", *_DRILLS, "--engine", "uml", "--virtual-time", "--out", str(runs))
+        _hpn("drill", "run", *_DRILLS, *_PAUSES, "--engine", "uml", "--virtual-time", "--out", str(runs))
+        for drill, svg in _PAUSES.items():
+            (out / f"{drill}.svg").write_text(svg(load(runs / drill)))
         comparison = Path(work) / "comparison.html"
         across = ("--across", "drill", "--across", "fabric", "--html", str(comparison))
         _hpn("compare", *(str(runs / drill) for drill in _DRILLS), *across)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from hpn.failover.analysis.cost import cost
+from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.metrics.goodput import flow_goodput
 from hpn.failover.analysis.metrics.trace import build_traces
+from hpn.failover.analysis.model import EdgeKind
 from hpn.failover.analysis.settings import Settings
 from tests.failover.synthetic import MS, Dead, S, edge, flow, record
 
@@ -23,6 +28,13 @@ def test_what_waits_with_its_sender_is_no_goodput_of_that_time(by_arrival: bool,
     assert found.during_bps / FULL_BPS == pytest.approx(during, abs=0.002)
     assert found.before_bps / FULL_BPS == pytest.approx(1.0, abs=0.002)
     assert trace.received_between(4 * S, 5 * S) == pytest.approx(2000 if by_arrival else 1000, abs=2)
+
+
+@pytest.mark.parametrize(("buffers", "told"), [(None, ", none died"), ((), ", but stopped for 1.00 s, none died")])
+def test_the_cost_of_a_stop_without_loss_is_its_time(buffers: tuple[()] | None, told: str) -> None:
+    edges = [edge(HELD.start_ns, HELD.end_ns), edge(HELD.end_ns, 8 * S, EdgeKind.REPAIR)]
+    found = analyse([SPEC], *RECORDS.tables, (), edges, (S, 3 * S), Settings())
+    assert f"longer than 2.01 ms{told}" in cost(replace(found, buffers=buffers), {})
 
 
 def test_by_either_every_packet_counts_once() -> None:

@@ -11,13 +11,20 @@ from hpn.failover.analysis.pause_cycles import deadlock, waiting_for
 from tests.results.sample import class_use
 
 
-def _stopped(a: str, b: str, priority: int = 3, queue: int = 1) -> tuple[ClassUse, ClassUse]:
-    """``b`` stops ``a``'s queue towards it."""
+def _stopped(a: str, b: str, priority: int = 3, queue: int = 1, last: int = 0) -> tuple[ClassUse, ClassUse]:
+    """``b`` stops ``a``'s queue towards it; hosts are named 'h...', all others are switches."""
     link = "-".join(sorted((a, b)))
-    return (
-        replace(class_use(f"{a}:{b}", priority), link=link, paused=True, queue_bytes=queue),
-        replace(class_use(f"{b}:{a}", priority), link=link, pausing=True),
+    near, far = (
+        replace(class_use(f"{x}:{y}", priority), link=link, is_switch=not x.startswith("h"))
+        for x, y in ((a, b), (b, a))
     )
+    return replace(near, paused=True, queue_bytes=queue, last_packets=last), replace(far, pausing=True)
+
+
+def _both(a: str, b: str) -> tuple[ClassUse, ClassUse]:
+    """Each stops the other."""
+    (stopped, stops), (stopped_too, stops_too) = _stopped(a, b), _stopped(b, a)
+    return replace(stopped, pausing=stops_too.pausing), replace(stopped_too, pausing=stops.pausing)
 
 
 RING = (*_stopped("a", "b"), *_stopped("b", "c"), *_stopped("c", "a"))
@@ -37,8 +44,21 @@ def test_a_ring_is_told_in_the_order_of_waiting() -> None:
         (*_stopped("a", "b"), *_stopped("b", "c")),
         (*_stopped("a", "b"), *_stopped("b", "c"), *_stopped("c", "a", 4)),
         (*_stopped("a", "b"), *_stopped("b", "c"), *_stopped("c", "a", queue=0)),
+        (*_stopped("a", "b"), *_stopped("b", "c"), *_stopped("c", "a", last=1)),
+        _both("t", "h0"),
+        (*_both("t", "a"), *_stopped("t", "h0"), *_both("a", "u"), *_stopped("u", "h1")),
+        (*RING, *_stopped("b", "h0")),
     ],
-    ids=["nothing", "a chain", "another priority", "an empty queue"],
+    ids=[
+        "nothing",
+        "a chain",
+        "another priority",
+        "an empty queue",
+        "one of them moves",
+        "a host and its ToR stop each other",
+        "two hosts are stuck and all between them stands still",
+        "a queue of the ring may hold packets for a host that is stuck",
+    ],
 )
 def test_what_is_no_ring_is_none(found: tuple[ClassUse, ...]) -> None:
     assert deadlock(found) == ()

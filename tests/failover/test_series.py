@@ -30,6 +30,19 @@ def test_a_hole_shows_in_the_bins_in_which_its_packets_were_sent() -> None:
     assert found.flows[1].name == flows[1].name
 
 
+@pytest.mark.parametrize("by_arrival", [False, True])
+def test_what_waits_with_its_sender_arrives_in_the_bins_of_its_arrival_and_is_missing_in_none(by_arrival: bool) -> None:
+    one, held = flow(0), Dead(S + 100 * MS, S + 120 * MS)
+    records = record(one, S, stuck=held, stuck_for_ns=50 * MS, delay_ns=40_000)
+    bins = bins_of(S, 2 * S + 100 * MS)
+    found = stream_series(build_traces([one], *records.tables, Settings(), by_arrival=by_arrival), bins)
+    assert np.array_equal(found.sent, found.received)
+    arrived = found.goodput_packets[0].astype(int)
+    assert arrived.sum() == len(records.received)
+    assert arrived[10:12].tolist() == ([0, 0] if by_arrival else [10, 10])
+    assert arrived[15:17].tolist() == ([20, 20] if by_arrival else [10, 10])
+
+
 def test_the_largest_delay_of_a_bin_is_told_in_steps() -> None:
     one = flow(0)
     records = record(one, S, stuck=Dead(S + 100 * MS, S + 120 * MS), stuck_for_ns=7 * MS, delay_ns=40_000)

@@ -8,6 +8,8 @@ import pytest
 
 from hpn.testbed.events import EventKind
 from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import state
 from hpn.testbed.routing.pathcontrol.host_agent import Connection
@@ -73,6 +75,23 @@ async def test_the_rails_of_a_rail_only_fabric_do_not_reach_each_other() -> None
         assert len({path[2] for path in _nodes(lab, "p0.s0.h0.r1", "p0.s1.h1.r1")}) == 2
         across = lab.path(Flow("p0.s0.h0.r0", "p0.s1.h1.r1", SPORTS[0]))
         assert (across.dropped, across.steps[-1].node) == ("no route", "p0.s0.t0.0")
+
+
+@pytest.mark.parametrize(
+    "preset", ["tiny", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only", "tiny-fat-tree", "tiny-pods"]
+)
+async def test_with_an_asn_per_switch_a_healthy_lab_has_the_same_routes(preset: str) -> None:
+    """Shortest paths have no valley; a NIC that loses a port is found again as without."""
+    spec = PRESETS[preset].spec
+    changes = {"bgp": {"asn": "per-switch"}} | ({"core_ports": "hash"} if preset == "tiny-pods" else {})
+    async with running(FabricSpec.model_validate(spec.model_dump() | changes)) as lab:
+        assert deviations(lab) == ()
+        before, link = state(lab), lab.fabric.nics[-1].links[0]
+        nic = lab.fabric.nics[-1]
+        cut(lab, link)
+        await lab.wait_for(lambda: not lab.watcher.has_host_route(link.upper.node, f"{nic.ip}/32"), 10)
+        mend(lab, link)
+        await whole_again(lab, before)
 
 
 @pytest.mark.parametrize("preset", ["tiny-stacked", "tiny-dcn-plus"])

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from dataclasses import fields
 
 import pytest
 
@@ -15,6 +16,7 @@ from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel.rtnetlink.mmu import ClassCounters
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.lab.service.metrics import exporter
 from hpn.testbed.lab.service.metrics.families import FAMILIES, Family, Kind
@@ -24,6 +26,8 @@ from tests.lab.running import tiny
 
 TINY = build(tiny(bgp={"bfd": {"interval_ms": 100, "multiplier": 3}}))
 TOR = "p0.s0.t0.0"
+OF_SWITCHES = {name for name in FAMILIES if name.startswith(("hpn_class_", "hpn_pfc_"))}
+"""Families of labs with ``switch:``."""
 BROKEN = Condition(
     at_ns=1,
     broken=(TOR, "p0.s0.h0.r0.0"),
@@ -39,10 +43,21 @@ BROKEN = Condition(
 )
 
 
+COUNTERS = dict.fromkeys((each.name for each in fields(ClassCounters)), 0)
+IDLE = ClassCounters(**COUNTERS)
+BUSY = ClassCounters(
+    **COUNTERS
+    | {"queue": 7, "sent_packets": 9, "headroom_drops": 2, "tx_xoff": 3, "rx_xon": 1, "pausing_ns": 250_000_000}
+)
+
+
 def scrape(condition: Condition, spec: FabricSpec | None = None, marked: int | None = 5) -> Scrape:
     fabric = TINY if spec is None else build(spec)
     numbers = [end.ifindex for link in fabric.links for end in (link.lower, link.upper)]
-    readings = {number: BucketReading(1, number, 1500, 1, 2, 10**9, 10**6, 200_000_000, marked) for number in numbers}
+    classes = () if marked is None else (IDLE,) * 3 + (BUSY,) + (IDLE,) * 4
+    readings = {
+        number: BucketReading(1, number, 1500, 1, 2, 10**9, 10**6, 200_000_000, marked, classes) for number in numbers
+    }
     return Scrape("mine", fabric, 1e9, condition, readings, 0.001)
 
 
@@ -87,10 +102,23 @@ def test_what_is_wrong_is_zero_and_all_else_is_one() -> None:
     assert all(value == 1 for _, value in [*well["hpn_port_carrier"], *well["hpn_switch_up"]])
 
 
+def test_a_class_that_was_used_is_exported_with_its_priority_and_an_idle_one_is_not() -> None:
+    found = values(Condition(1))
+    assert {labels[-1] for labels, _ in found["hpn_class_queue_bytes"]} == {"3"}
+    port = ("mine", TOR, "h0r0", "access", "down", "0", "0", "3")
+    assert dict(found["hpn_class_queue_bytes"])[port] == 7
+    assert dict(found["hpn_class_drops_total"])[*port, "headroom"] == 2
+    assert dict(found["hpn_pfc_frames_total"])[*port, "xoff", "sent"] == 3
+    assert dict(found["hpn_pfc_frames_total"])[*port, "xon", "received"] == 1
+    assert dict(found["hpn_pfc_pause_seconds_total"])[*port, "sent"] == 0.25
+    assert dict(found["hpn_pfc_pause_seconds_total"])[*port, "received"] == 0
+
+
 def test_a_large_lab_has_thousands_of_series_and_not_more() -> None:
     found = list(samples(scrape(Condition(1), PRESETS["medium"].spec, marked=None)))
     assert sum(len(of_family) for _, of_family in found) < 6_000
     assert "hpn_port_transmit_marked_packets_total" not in {family.name for family, _ in found}, "no RED, no marks"
+    assert not [family.name for family, _ in found if family.name in OF_SWITCHES]
 
 
 @pytest.mark.parametrize("query", queries(), ids=lambda query: query.where)
@@ -112,7 +140,7 @@ def test_a_query_of_the_dashboard_asks_for_what_is_exported(query: Query) -> Non
 
 def test_the_dashboard_covers_what_a_plain_lab_exports() -> None:
     text = BOARD.read_text()
-    assert [name for name in FAMILIES if name not in text] == [
+    assert [name for name in FAMILIES if name not in text and name not in OF_SWITCHES] == [
         "hpn_port_transmit_marked_packets_total",  # of labs with RED
         "hpn_bfd_session_up",  # of labs with BFD
     ]

@@ -79,6 +79,33 @@ async def test_a_lower_rate_keeps_the_buffer_and_its_counters() -> None:
         assert not deviations(lab)
 
 
+async def _refreshed(lab: Lab, port: Port, seconds: float) -> int:
+    """XOFF that a port sends in a time, which is what is measured."""
+    before = counters(lab, port).tx_xoff
+    await asyncio.sleep(seconds)
+    return counters(lab, port).tx_xoff - before
+
+
+async def test_quanta_are_those_of_the_rate_that_the_port_has() -> None:
+    """XOFF is repeated after 32,767 quanta of 512 bits: 83.9 ms at 200 Mbit/s, 335.5 ms at a quarter of that."""
+    async with lossless() as lab:
+        link = lab.fabric.link(PORT)
+        lab.impairments.stick("storm", link, RDMA)
+        await paused(lab, link.upper)
+        assert await _refreshed(lab, link.lower, 1.0) in (11, 12)
+        for port in (link.lower, link.upper):
+            lab.impairments.on_departure("slow", link, port, Slow(0.25))
+        await asyncio.sleep(0.1)  # the last of the old ones
+        assert await _refreshed(lab, link.lower, 1.0) in (2, 3)
+        assert counters(lab, link.upper).paused, "the neighbour counts in the same quanta"
+        await lab.impairments.lift("slow")
+        await asyncio.sleep(0.4)
+        assert await _refreshed(lab, link.lower, 1.0) in (11, 12)
+        await lab.impairments.lift("storm")
+        await paused(lab, link.upper, yes=False)
+        assert not deviations(lab)
+
+
 async def test_a_storm_outlives_its_link_and_its_tor_and_ends_with_its_repair() -> None:
     async with lossless() as lab:
         link, before = lab.fabric.link(PORT), state(lab)

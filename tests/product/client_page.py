@@ -19,6 +19,7 @@ from tests.product.client_cells import (
     Fault,
 )
 from tests.product.client_loss import Loss
+from tests.product.lossless_page import TITLE, Tried, section
 
 TOLD = f"""\
 # What faults cost a job: own model, gloo, Soft-RoCE
@@ -44,10 +45,14 @@ class Made:
     losses: Mapping[str, Loss]  # by fault
 
 
-def page(runs: Sequence[Made]) -> str:
-    """All of it."""
-    parts = (TOLD, *_facts(runs), "", *_losses(runs), *_doubted(runs))
-    return "\n".join(parts) + "\n"
+def page(runs: Sequence[Made], tried: Sequence[Tried] = (), before: str = "") -> str:
+    """Return both tables; one without runs is that of the page before, if there is one."""
+    first, _, second = before.partition(TITLE)
+    if runs or not first:
+        first = "\n".join((TOLD, *_facts(runs), "", *_losses(runs), *_doubted(runs))) + "\n"
+    if tried:
+        second = "\n".join(section(tried)) + "\n"
+    return first + (TITLE + second if second else "")
 
 
 def _facts(runs: Sequence[Made]) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
     python -m tests.product.client_table OUT TABLE.md [--jobs N] [--phase N]... [--only GLOB]... [--table]
 
-Makes the runs that OUT lacks and writes the table of those that it has. A run whose drill has changed since is made
-again. Drills and phases are those of ``tests.product.client_cells``.
+Makes the runs that OUT lacks and writes the table of those that it has; of the page's two tables, one without any run
+stays as it is. A run whose drill has changed since is made again. Drills and phases are those of
+``tests.product.client_cells``; those over lossless switches, at phase 1 only, are those of
+``tests.product.lossless_cells``.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 
 from hpn.results.run.folder import RunFolder
@@ -24,22 +27,25 @@ from hpn.testbed.vm.engines import ENGINES
 from tests.product.client_cells import PHASES, Course, courses
 from tests.product.client_loss import losses_of
 from tests.product.client_page import Made, page
+from tests.product.lossless_cells import Trial, trials
+from tests.product.lossless_page import Tried, cost_of
 
 ENGINE = next(spec.name for spec in ENGINES.values() if spec.virtual_time)
 DRILL = "drill.yaml"
 """Beside a run: the drill that it was made of."""
 
 
-def wanted(out: Path, phases: Iterable[int], only: Sequence[str]) -> Iterator[tuple[Course, Run]]:
+def wanted(out: Path, phases: Iterable[int], only: Sequence[str]) -> Iterator[tuple[Course | Trial, Run]]:
     """Every run of the table whose drill matches one of ``only``, phase by phase, so that the table is whole early."""
     for phase in phases:
-        for course in courses():
+        every: Iterable[Course | Trial] = chain(courses(), trials() if phase == min(PHASES) else ())
+        for course in every:
             if not only or any(fnmatch(course.name, pattern) for pattern in only):
                 drill = drill_from(parse(course.drill, f"{out / course.name}.yaml"), out)
                 yield course, Run(drill, ENGINE, phase, repeats=max(PHASES))
 
 
-def kept(out: Path, course: Course, run: Run) -> RunFolder | None:
+def kept(out: Path, course: Course | Trial, run: Run) -> RunFolder | None:
     """The folder of a run that was made of just this drill and came to an answer."""
     beside, folder = out / run.folder / DRILL, RunFolder(out / run.folder / course.name)
     is_same = beside.is_file() and beside.read_text() == course.drill
@@ -69,11 +75,19 @@ def made(out: Path) -> Iterator[Made]:
     """Every run that is there, in the order of the table."""
     for course, run in wanted(out, PHASES, ()):
         folder = kept(out, course, run)
-        if folder is None:
+        if folder is None or isinstance(course, Trial):
             continue
         metrics = folder.metrics()
         losses = {} if metrics.job is None else losses_of(metrics.job, [result.edge for result in metrics.edges])
         yield Made(course, folder.manifest(), folder.verdict(), losses)
+
+
+def tried(out: Path) -> Iterator[Tried]:
+    """Every run over lossless switches and beside them, in the order of the table."""
+    for trial, run in wanted(out, PHASES, ()):
+        folder = kept(out, trial, run)
+        if folder is not None and isinstance(trial, Trial):
+            yield Tried(trial, folder.manifest(), folder.verdict(), cost_of(folder.metrics()))
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -89,7 +103,8 @@ def main(arguments: Sequence[str]) -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     if not asked.no_runs:
         make(asked.out, asked.phase or PHASES, asked.only, asked.jobs)
-    asked.table.write_text(page(list(made(asked.out))))
+    before = asked.table.read_text() if asked.table.exists() else ""
+    asked.table.write_text(page(list(made(asked.out)), list(tried(asked.out)), before))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from tests.product.client_cells import ASKED, JOBS, PHASES, Course, Network, cou
 from tests.product.client_loss import Loss, losses_of
 from tests.product.client_page import Made, page
 from tests.product.client_table import DRILL, kept, wanted
+from tests.product.lossless_cells import FIFO, INCAST, PFC, trials
+from tests.product.lossless_page import Cost, Tried
 
 S = 10**9
 
@@ -102,6 +105,31 @@ def test_nothing_is_one_figure_on_either_side_of_it() -> None:
     runs = [made(course, phase, {cut: Loss(122.0, lost, lost)}, fine) for phase, lost in ((1, -0.2), (2, 0.2))]
     assert "|  | gloo | 0 | " in page(runs)
     assert "| gloo | nothing measured |" in page([made(course, 1, {}, fine)])
+
+
+def test_a_trial_differs_from_its_neighbours_in_the_network_the_job_or_the_fault_alone(tmp_path: Path) -> None:
+    drills = {trial: load_drill(trial.write(tmp_path)) for trial in trials()}
+    assert len({trial.name for trial in drills}) == len(drills) == 4 * (3 + 3 + 1 + 1 + 1)
+    for trial, drill in drills.items():
+        others = [each for other, each in drills.items() if other.trouble == trial.trouble]
+        assert all(each.timeline == drill.timeline for each in others)
+        same = drills[replace(trial, network=FIFO)]
+        assert (drill.client, drill.job and drill.job.work) == (same.client, same.job and same.job.work)
+        plain = {"switch": None, "queue_ms": 1.0}
+        assert drill.topology.model_copy(update=plain) == same.topology.model_copy(update=plain)
+
+
+def test_a_cell_of_a_trial_has_its_five_figures_and_a_table_without_runs_stays() -> None:
+    cell = next(trial for trial in trials() if (trial.network, trial.job, trial.trouble) == (PFC, "own", INCAST))
+    manifest = Manifest(
+        cell.name, "tiny", "hpn", (), "uml", "kernel", "6.12.1", "", 0, commit="abc", machine={"cpus": 2}
+    )
+    cost = Cost(289.4, 0.06, 0, 7, 0, 4.14)
+    whole = page((), [Tried(cell, manifest, Verdict(Outcome.PASS, (), ()), cost)], "before\n")
+    assert whole.startswith("before\n\n## Lossy and lossless networks\n")
+    (row,) = (line for line in whole.splitlines() if "289/" in line and line.startswith("|"))
+    assert row == "| PFC | own model | not run | not run | not run | 289/0.1/0/7/0 | 4.1 s |"
+    assert page((), (), whole) == whole
 
 
 def test_a_run_is_kept_while_its_drill_is_the_same(tmp_path: Path) -> None:

@@ -212,10 +212,8 @@ def test_down_that_would_have_to_guess_says_how_to_tell_it(hpn: Hpn) -> None:
     assert list(labs.iterdir()) == []
 
 
-def test_all_leaves_out_drills_whose_client_is_not_installed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(Torch, "missing", lambda _client, _site: "client torch: not here; install it")
+def ran_of_all(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Give ``hpn drill run --all``; return the drills that it would have run."""
     ran: list[str] = []
 
     def carry_out(batch: Batch, *_rest: object) -> int:
@@ -224,6 +222,14 @@ def test_all_leaves_out_drills_whose_client_is_not_installed(
 
     monkeypatch.setattr(drill_commands, "make", carry_out)
     assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
+    return ran
+
+
+def test_all_leaves_out_drills_whose_client_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Torch, "missing", lambda _client, _site: "client torch: not here; install it")
+    ran = ran_of_all(monkeypatch)
     assert "left out: job-torch-link-down: client torch: not here; install it" in capsys.readouterr().err
     assert set(catalogue.names()) - set(ran) >= {"job-torch-link-down", "job-torch-link-down-steered"}
     assert "link-down" in ran
@@ -232,14 +238,7 @@ def test_all_leaves_out_drills_whose_client_is_not_installed(
 def test_all_leaves_out_labs_that_need_a_kernel_of_ours_and_says_how_to_run_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran: list[str] = []
-
-    def carry_out(batch: Batch, *_rest: object) -> int:
-        ran.extend(drill.name for drill in batch.drills)
-        return 0
-
-    monkeypatch.setattr(drill_commands, "make", carry_out)
-    assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
+    ran = ran_of_all(monkeypatch)
     assert "hpn drill run incast-pfc --engine uml-virtual-time" in capsys.readouterr().err
     assert "incast-no-control" in ran
     assert "incast-pfc" not in ran
@@ -248,14 +247,7 @@ def test_all_leaves_out_labs_that_need_a_kernel_of_ours_and_says_how_to_run_them
 def test_all_leaves_out_a_lab_that_takes_the_machine_for_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran: list[str] = []
-
-    def carry_out(batch: Batch, *_rest: object) -> int:
-        ran.extend(drill.name for drill in batch.drills)
-        return 0
-
-    monkeypatch.setattr(drill_commands, "make", carry_out)
-    assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
+    ran = ran_of_all(monkeypatch)
     told = "left out: segment-tor-crash: a lab of 1,088 NICs is run alone: hpn drill run segment-tor-crash (docs/gro"
     assert told in capsys.readouterr().err
     assert "segment-tor-crash" not in ran

@@ -1,6 +1,6 @@
 """Queue pairs of the kernel's Soft-RoCE in drills, in virtual time: steps, their devices' counters, their packets.
 
-Two drills in one guest, each with a port of a NIC gone for a second. ``steered``: the hosts' LAGs lead around it.
+Three drills in one guest, two with a port of a NIC gone for a second. ``steered``: the hosts' LAGs lead around it.
 ``stalled``: nobody does, so what the drill says of the outage is held against what the driver and the tool say.
 """
 
@@ -42,6 +42,20 @@ expect:
   - wrong_results: {at_most: 0}
   - state_restored: yes
 """
+INCAST = """\
+drill: incast
+summary: three ranks write to the first, over lossless switches
+topology: {preset: tiny, rails: 1, scale: 4000, switch: {buffer: 2 MB}}
+workload:
+  client: {run: verbs, work: incast, size: 500 KB, ib_timeout: 18}
+timeline: {healthy: 3 s}
+expect:
+  - job_survives: yes
+  - wrong_results: {at_most: 0}
+  - buffer_drops: {at_most: 0}
+  - headroom_drops: {at_most: 0}
+  - state_restored: yes
+"""
 STALLED = """\
 drill: stalled
 summary: two ranks play ping-pong while one loses a port
@@ -73,8 +87,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if lacks := lacks or missing_for("rxe-pingpong", ("ibv_rc_pingpong", "ibverbs-utils")):
         pytest.skip(lacks)
     place = tmp_path_factory.mktemp("rxe")
-    drills = [place / "steered.yaml", place / "stalled.yaml"]
-    for file, text in zip(drills, (STEERED, STALLED), strict=True):
+    drills = [place / "steered.yaml", place / "stalled.yaml", place / "incast.yaml"]
+    for file, text in zip(drills, (STEERED, STALLED, INCAST), strict=True):
         file.write_text(text)
     command = (sys.executable, "-B", str(_ROOT / "cli.py"), "drill", "run", *map(str, drills), "--out", str(place))
     job = GuestJob(command, place, (place,), {"HPN_STATE_DIR": "/run/hpn-state"}, 1024, 1, 360.0)
@@ -96,6 +110,18 @@ def test_the_kernels_queue_pairs_go_on_while_a_port_is_gone(out: Path) -> None:
     before_and_after = json.loads((folder / "hw_counters.json").read_text())["p0.s0.h0.r0"]["sent_pkts"]
     assert before_and_after["after"] - before_and_after["before"] == first["sent_pkts"]
     _wireshark_reads(folder / "captures" / "1-cut-failure.pcapng")
+
+
+def test_an_incast_of_the_kernels_queue_pairs_is_stopped_by_pfc_and_loses_nothing(out: Path) -> None:
+    """Two of three writes come by one port: 1 MB at 50 Mbit/s is the least time of a step."""
+    steps = [json.loads(line) for line in (out / "incast" / "iterations.jsonl").read_text().splitlines()]
+    took_ms = [(step["end_ns"] - step["begin_ns"]) / 1e6 for step in steps]
+    assert 160 <= statistics.median(took_ms) < 200
+    counters = json.loads((out / "incast" / "counters.json").read_text())
+    assert {nic: of["rdma_recvs"] >= len(steps) for nic, of in counters.items()} == dict.fromkeys(counters, True)
+    assert counters["p0.s0.h0.r0"]["rdma_recvs"] >= 3 * len(steps), "one of each sender"
+    used = json.loads((out / "incast" / "buffers.json").read_text())
+    assert max(each["pausing_ns"] for each in used if each["priority"] == 3) > 0
 
 
 def _wireshark_reads(capture: Path) -> None:

@@ -80,6 +80,13 @@ def test_a_full_state_directory_refuses_a_lab_and_leaves_none(tmp_path: Path, op
     assert os.listdir(tmp_path / "labs") == []
 
 
+def test_a_lab_with_lossless_switches_says_in_which_guest_it_can_be(tmp_path: Path) -> None:
+    (tmp_path / "lossless.yaml").write_text("preset: tiny\nswitch: {buffer: 2 MB}\n")
+    said = Hpn(tmp_path).run("up", "lossless.yaml", code=3)
+    assert "this kernel cannot have switch: (PFC, classes)" in said
+    assert "hpn vm shell --engine uml-virtual-time -- sh -c 'hpn up FILE && hpn inspect queues'" in said
+
+
 def test_a_lab_with_more_than_1024_descriptors_comes_up_and_breaks(tmp_path: Path) -> None:
     """More than select() can look at, in libnftables for one: 204 hosts, each with a context of its own."""
     hpn = Hpn(tmp_path)

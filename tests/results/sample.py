@@ -90,7 +90,7 @@ def ports() -> PortMetrics:
 _IDLE = ClassUse("", False, "", "", 3, *(0,) * 19, *(False,) * 3)
 
 
-def class_use(port: str, priority: int = 3, **counted: int) -> ClassUse:
+def class_use(port: str, priority: int = 3, **counted: int | str) -> ClassUse:
     """A class at a port, a switch's if its name says ToR, that sent 100 packets, and counted that."""
     node = port.partition(":")[0]
     found = replace(_IDLE, node=node, is_switch="t" in node, port=port, priority=priority, sent_packets=100)

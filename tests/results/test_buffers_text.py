@@ -38,13 +38,12 @@ def test_a_run_shows_the_ports_that_dropped_or_stopped_others_most_first() -> No
 
 
 def test_a_deadlock_is_told_in_the_title() -> None:
+    ring = (("t0", "t1"), ("t1", "t2"), ("t2", "t0"))
     stuck = [
         replace(class_use(f"{a}:{b}", paused=True, queue_bytes=9, pausing_ns=1), link="".join(sorted((a, b))))
-        for a, b in ("st", "tu", "us")
+        for a, b in ring
     ]
-    stopping = [
-        replace(class_use(f"{b}:{a}", pausing=True), link="".join(sorted((a, b)))) for a, b in ("st", "tu", "us")
-    ]
+    stopping = [replace(class_use(f"{b}:{a}", pausing=True), link="".join(sorted((a, b)))) for a, b in ring]
     title, _, _ = buffer_rows((*stuck, *stopping))
     assert "; deadlock at the end: " in title
     assert title.count(" waits for ") == 3

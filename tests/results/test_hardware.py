@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hpn.results.page import hardware
 from hpn.results.page.hardware import TITLE, on_real_hardware
 from hpn.results.page.page import page
 from hpn.results.run.manifest import Manifest
@@ -22,6 +23,9 @@ def test_switches_are_told_to_be_no_asic_and_rates_to_be_scaled() -> None:
     assert found[0].endswith("as fast as a kernel and a BGP daemon do, not as an ASIC.")
     assert any(line.startswith("Rates are 1:1,000 of the real ones") for line in found)
     assert 3 <= len(found) <= 6
+    pfc = on_real_hardware([MANIFEST], [1000], pfc=True)
+    assert not any("there is no PFC" in line for line in pfc)
+    assert [line for line in pfc if line not in found] == [hardware._PFC]
     assert any(line.startswith("Path control, where it is on, is hpn's own protocol") for line in found)
     assert any(line.startswith("Rates are scaled down") for line in on_real_hardware([MANIFEST]))
     assert on_real_hardware([]) == ()

@@ -29,7 +29,9 @@ from hpn.results.page.time_charts import queues_chart
 from hpn.results.run.reading import Gap, Run, read
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from tests.failover.synthetic import MS, S
 from tests.results.large import FAULTS, FLOWS, large_run
@@ -154,6 +156,8 @@ def test_a_page_says_early_what_ran_and_on_what() -> None:
         " LACP fast, BGP by bird, hold time 9 s, no BFD"
     )
     assert "NIC ports of 400 Gbit/s" in fabric_line(load_fabric("tiny-rail-only")), "one port has the rate of two"
+    spec = FabricSpec.model_validate({"name": "mine", "switch": {"buffer": "3 MB"}})
+    assert "; switches with 3 MB of buffer, PFC on priorities 3 and 4; LACP" in fabric_line(build(spec))
     drill = replace(DRILL, traffic=("a job of 4 GPUs", "16 queue pairs"))
     text = "".join(seen(page(run_of(metrics(), drill=drill, fabric=FABRIC))).text)
     assert f"On: {fabric_line(FABRIC)}." in text

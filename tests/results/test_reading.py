@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpn import cli
+from hpn.results.page.time_charts import goodput_chart
 from hpn.results.run.fabric import fabric_from, fabric_json
 from hpn.results.run.folder import RunFolder, create, load
 from hpn.results.run.manifest import FORMAT
 from hpn.results.run.reading import read
+from hpn.results.run.series import RunSeries, read_series, write_series
 from hpn.results.text.contents import rows
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.load import load_fabric
@@ -97,6 +99,22 @@ def test_series_come_back_number_for_number(run: RunFolder) -> None:
     assert found.ports.sampling == wanted.ports.sampling
     pairs = zip(found.ports.series, wanted.ports.series, strict=True)
     assert all(one.packed() == other.packed() and one.port == other.port for one, other in pairs)
+
+
+def test_arrivals_are_stored_where_goodput_counts_them_and_nowhere_else(tmp_path: Path) -> None:
+    wanted, paths = whole.series().streams, [tmp_path / "sent", tmp_path / "arrived"]
+    assert wanted is not None
+    for path, streams in zip(paths, (wanted, replace(wanted, arrived=wanted.received[:, ::-1])), strict=True):
+        path.mkdir()
+        write_series(path, RunSeries(streams))
+    assert "arrivals" not in json.loads((paths[0] / "series.json").read_text())
+    first, second = (read_series(path).streams for path in paths)
+    assert first is not None
+    assert second is not None
+    assert np.array_equal(first.goodput_packets, wanted.received)
+    assert np.array_equal(second.goodput_packets, wanted.received[:, ::-1])
+    titles = [chart.title for streams in (first, second) if (chart := goodput_chart(streams, None, ())) is not None]
+    assert [title.rpartition(", ")[2] for title in titles] == ["by when it was sent", "when it arrived"]
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only", "tiny-fat-tree", "small"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hpn.failover.analysis.job import Death, Iteration, JobEdge, JobMetrics, MessageTimes
-from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
+from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases, Relation
 from hpn.failover.analysis.port_sampling import Ports
 from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
 from hpn.results.judge.verdict import Check, Outcome, Verdict
@@ -31,9 +31,9 @@ from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.inventory import Inventory, inventory
 from hpn.testbed.fabric.load import load_fabric
-from tests.results.sample import MANIFEST
+from tests.results.sample import MANIFEST, class_use
 from tests.results.shown import as_text
-from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, flow, link_down, metrics, stalled
+from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, at_edge, flow, link_down, metrics, stalled
 from tests.scenarios.pool.pretended import Pretended, here
 
 DRILLS = sorted({drill_of(name)[0] for claim in CLAIMS for name in claim.runs})
@@ -111,6 +111,20 @@ def _found(
 @cache
 def _pod() -> Inventory:
     return inventory(load_fabric("pod"))
+
+
+@pytest.mark.parametrize(
+    ("after_bps", "queue", "agrees"), [(0.0, 1, True), (1.0, 1, False), (0.0, 0, False), (1.0, 0, False)]
+)
+def test_a_deadlock_is_a_ring_that_waits_and_flows_that_stand(after_bps: float, queue: int, agrees: bool) -> None:
+    stands = [at_edge("a", Relation.SENDER, goodput=Goodput(100.0, 0.0, after_bps)) for _ in (FAILURE, REPAIR)]
+    ring = tuple(
+        class_use(f"{a}:{b}", is_switch=True, paused=True, pausing=True, queue_bytes=queue, link=link)
+        for a, b, link in (("t", "u", "t-u"), ("u", "t", "t-u"))
+    )
+    run = replace(metrics((FAILURE, REPAIR), (flow("a", *stands),)), buffers=ring)
+    assert _answer("bounce-deadlock", deadlock_bounce=run) is agrees
+    assert _answer("bounce-deadlock", deadlock_bounce=replace(run, buffers=None)) is None
 
 
 def test_what_could_not_run_is_not_answered() -> None:

@@ -11,10 +11,10 @@ from hpn.results.judge.verdict import Outcome
 from hpn.results.run import folder
 from hpn.results.run.folder import RunFolder
 from tests.product.hpn import Hpn, skip_without_virtual_time
+from tests.vm.twice import twice
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
 
-FILES = ("events.jsonl", "flows.jsonl", "metrics.json", "paths.jsonl", "queue_pairs.jsonl", "verdict.json")
 STUCK, FULL_MS, DETECT_MS, STORM_MS = "p0.s0.h0.r0", 20, 200, 2000
 XOFF_MS = 32767 * 512 / 200e6 * 1e3  # a NIC port has 200 Mbit/s
 SHARES_A_LINK, SHARES_A_HOST = "p0.s1.h1.r0>p0.s0.h1.r0#3", "p0.s1.h1.r0>p0.s0.h1.r0#1"
@@ -42,18 +42,6 @@ expect:
 """
 
 
-def _twice(tmp_path: Path, drill: str) -> RunFolder:
-    """The drill's run, made twice with equal bytes."""
-    skip_without_virtual_time()
-    hpn = Hpn(tmp_path)
-    for out in ("first", "second"):
-        hpn.run("drill", "run", drill, "--engine", "uml-virtual-time", "--out", out)
-    first, second = (tmp_path / out / drill for out in ("first", "second"))
-    for name in FILES:
-        assert (first / name).read_bytes() == (second / name).read_bytes(), name
-    return folder.load(first)
-
-
 def _stood_still_ms(run: RunFolder) -> dict[str, float]:
     """The flows that the storm stopped, with the time without a packet."""
     stood = {}
@@ -65,7 +53,7 @@ def _stood_still_ms(run: RunFolder) -> dict[str, float]:
 
 
 def test_a_stuck_nic_stops_who_shares_a_link_and_then_who_shares_a_host(tmp_path: Path) -> None:
-    run = _twice(tmp_path, "pause-storm")
+    run = twice(tmp_path, "pause-storm")
     stood = _stood_still_ms(run)
     hit = {name for name in stood if f">{STUCK}#" in name}
     assert stood.keys() - hit == {SHARES_A_LINK, SHARES_A_HOST}
@@ -76,7 +64,7 @@ def test_a_stuck_nic_stops_who_shares_a_link_and_then_who_shares_a_host(tmp_path
 
 
 def test_a_watchdog_gives_up_the_stuck_nic_and_frees_all_others(tmp_path: Path) -> None:
-    run = _twice(tmp_path, "pause-storm-watchdog")
+    run = twice(tmp_path, "pause-storm-watchdog")
     stood = _stood_still_ms(run)
     assert stood[SHARES_A_LINK] == pytest.approx(DETECT_MS - FULL_MS, abs=3)
     assert stood[SHARES_A_HOST] < stood[SHARES_A_LINK]

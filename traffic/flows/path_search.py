@@ -47,7 +47,7 @@ def drawn_ports(draw: random.Random) -> Iterator[int]:
 
 
 def directions(links: Sequence[str]) -> list[Direction]:
-    """Return the links of a path with their directions: a path climbs for its first half and then descends."""
+    """Return the links of a healthy lab's path with their directions: it climbs for its first half, then descends."""
     return [(link, 2 * at < len(links)) for at, link in enumerate(links)]
 
 

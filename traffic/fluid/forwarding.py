@@ -2,14 +2,15 @@
 
 The routes are those of BGP (``testbed.routing.bird.config``). A NIC's host route is at every ToR with a live link to
 it. An Agg learns it from those ToRs, or else through a Core from an Agg of that NIC's pod. A ToR takes the shortest of
-the routes that its Aggs offer. Without a host route a packet follows the subnet's, to a ToR that drops it. Equal next
-hops are in the order of their gateways' addresses, as BIRD passes them to the kernel (nest/rt-attr.c,
-nexthop_compare_node). ``hashes`` computes which of them a packet takes.
+the routes that its Aggs offer. With an ASN per switch, each takes the links to neighbours one step nearer to those
+ToRs. Without a host route a packet follows the subnet's, to a ToR that drops it. Equal next hops are in the order of
+their gateways' addresses, as BIRD passes them to the kernel (nest/rt-attr.c, nexthop_compare_node). ``hashes`` computes
+which of them a packet takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
 from hpn.testbed.routing.bird.config import ECMP_LIMIT
+from hpn.testbed.routing.distances import adjacency, distances
 from hpn.traffic.flows.flow import ROCE_PORT
 from hpn.traffic.fluid.hashes import addresses, chosen, multipath_hash, words
 
@@ -26,7 +28,7 @@ Numbers = NDArray[np.int64]
 Owners = frozenset[str]
 
 MOST_HOPS = 6
-"""Links of the longest path: host, ToR, Agg, Core, Agg, ToR, host."""
+"""Links of the longest path without a valley: host, ToR, Agg, Core, Agg, ToR, host."""
 _NONE = -1
 _Class = tuple[Owners, Owners]  # the ToRs that have a NIC's host route, and those that have its subnet's
 
@@ -38,7 +40,7 @@ class Routed:
     A packet that does not arrive was dropped after the last of its links, or on it if that has failed.
     """
 
-    links: NDArray[np.int32]  # (packets, MOST_HOPS)
+    links: NDArray[np.int32]  # (packets, hops): MOST_HOPS, or more where paths have valleys
     arrives: NDArray[np.bool_]
 
 
@@ -67,6 +69,8 @@ class Forwarding:
         self._reached: dict[tuple[str, Owners], bool] = {}
         self._hops: dict[tuple[int, int, int], tuple[_Hop, ...]] = {}
         self._presets = {core.name: preset_tables(fabric, core) for core in fabric.switches if core.role is Role.CORE}
+        self._neighbours = adjacency(fabric, self.down)
+        self._distances: dict[Owners, Mapping[str, int]] = {}
         self._tors, self._towards = self._last_hops()
 
     def owners(self, nic: Nic) -> Owners:
@@ -87,17 +91,26 @@ class Forwarding:
         first = [nic.links[port] for nic, port in zip(src, ports, strict=True)]
         sources = np.fromiter((self._nic_number[nic.name] for nic in src), np.int64, len(src))
         hashed = (self._ips[sources], self._ips[targets], words(sports))
-        links = np.full((len(src), MOST_HOPS), _NONE, dtype=np.int32)
+        most = self._most_hops(targets)
+        links = np.full((len(src), most), _NONE, dtype=np.int32)
         links[:, 0] = [2 * self._link_number[link.name] for link in first]
         at = np.array([self._number[link.upper.node] for link in first], dtype=np.int64)
         arrives = np.zeros(len(src), dtype=np.bool_)
         going = np.flatnonzero(np.array([link.name not in self.down for link in first], dtype=np.bool_))
-        for hop in range(1, MOST_HOPS):
+        for hop in range(1, most):
             going = self._deliver(going, at, targets, links, arrives, hop)
             if not len(going):
                 break
             going = self._forward(going, at, targets, links, hashed, hop)
         return Routed(links, arrives)
+
+    def _most_hops(self, targets: Numbers) -> int:
+        """Return the links of the longest path to any of these NICs."""
+        if not self.fabric.spec.bgp.valleys:
+            return MOST_HOPS
+        groups = [self._class_at[group] for group in np.unique(self._class_of[targets]).tolist()]
+        far = (max(self._distance(tors).values(), default=0) for group in groups for tors in group)
+        return 2 + max(far, default=0)
 
     def _deliver(
         self,
@@ -198,6 +211,9 @@ class Forwarding:
 
     def _offered(self, node: Node, owners: Owners) -> Iterator[tuple[Link, int]]:
         """Yield the links by which a switch learns the host route, with the length of the AS path."""
+        if self.fabric.spec.bgp.valleys:
+            yield from self._nearer(node, owners)
+            return
         for link in self.fabric.links_of(node.name):
             if link.name in self.down or not link.is_routed:
                 continue
@@ -211,6 +227,20 @@ class Forwarding:
                     yield link, length
             elif self._serves(far, owners, self.fabric.node(node.name).pod):
                 yield link, 3
+
+    def _nearer(self, node: Node, owners: Owners) -> Iterator[tuple[Link, int]]:
+        """Yield the same where every switch announces its best routes to all: the links to switches one step nearer."""
+        distance = self._distance(owners)
+        here = distance.get(node.name, 0)
+        for link in self.fabric.links_of(node.name):
+            live = link.is_routed and link.name not in self.down
+            if live and distance.get(link.far_end(node.name).node, here) < here:
+                yield link, here
+
+    def _distance(self, tors: Owners) -> Mapping[str, int]:
+        if tors not in self._distances:
+            self._distances[tors] = distances(self._neighbours, tors)
+        return self._distances[tors]
 
     def _direct(self, agg: str, owners: Owners) -> bool:
         """Return True if an Agg learns the host route from one of the ToRs that have it."""

@@ -1,7 +1,8 @@
 """Time series of flows for pictures: per bin, the packets that each flow sent, those that arrived, and their delay.
 
 Imports numpy. Changes when a bin gets more data. Packets count in the bin in which they were sent, so a hole is where
-the network lost them. No figure of a verdict comes from here. A job's queue pairs have no packet records. Instead, the
+the network lost them. Goodput counts them when they arrived, where PFC holds senders up in place of dropping. No figure
+of a verdict comes from here. A job's queue pairs have no packet records. Instead, the
 bytes of each message are spread evenly over its time. That begins at its post, or at the previous acknowledgement on
 its queue pair, which sends messages in turn, and ends at its own acknowledgement.
 """
@@ -30,13 +31,22 @@ _DELAY_STEP_US = 100
 
 @dataclass(frozen=True, eq=False)
 class StreamSeries:
-    """Series of constant-rate streams. ``delay_us``: largest of arrived packets, in steps of 100 us; 0 if none."""
+    """Series of constant-rate streams. ``delay_us``: largest of arrived packets, in steps of 100 us; 0 if none.
+
+    ``arrived``: unharmed packets in the bin in which they arrived; None where goodput counts them by send time.
+    """
 
     bins: Bins
     flows: tuple[SeriesFlow, ...]
     sent: Counts  # packets
     received: Counts  # of these, unharmed
     delay_us: Counts
+    arrived: Counts | None = None
+
+    @property
+    def goodput_packets(self) -> Counts:
+        """Packets of each bin, as goodput counts them."""
+        return self.received if self.arrived is None else self.arrived
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +61,15 @@ class MessageSeries:
 def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
     """Return the packets that every flow sent, and what became of them."""
     shape = len(traces.flows), bins.count
-    sent, received, delay_us = (np.zeros(shape, np.uint32) for _ in range(3))
+    sent, received, delay_us, arrived = (np.zeros(shape, np.uint32) for _ in range(4))
     for at, trace in enumerate(traces):
         sent[at] = _per_bin(trace.burst_ns, bins, trace.burst_size)
         received[at] = _per_bin(trace.received_sent_ns, bins)
         delay_us[at] = _delays(trace, bins)
-    return StreamSeries(bins, series_flows(traces.flows), sent, received, delay_us)
+        if traces.by_arrival:
+            arrived[at] = _per_bin(trace.arrival_ns[trace.received], bins)
+    flows = series_flows(traces.flows)
+    return StreamSeries(bins, flows, sent, received, delay_us, arrived if traces.by_arrival else None)
 
 
 def message_series(messages: Records, flows: Sequence[FlowSpec], bins: Bins) -> MessageSeries:

@@ -20,6 +20,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.buffers import enlarge_receive
 from hpn.testbed.kernel.rtnetlink import mmu, nlmsg, rtnl, rtnl_events
 from hpn.testbed.kernel.rtnetlink.htb import SECOND_CLASS
+from hpn.testbed.kernel.rtnetlink.mmu import ClassCounters
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading, Queues, parse_bucket, parse_kind
 from hpn.testbed.kernel.rtnetlink.red import parse_marked
 from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
@@ -125,6 +126,7 @@ class Netlink:
         """Read the token buckets of those interfaces: their queues, and their counters and those of RED inside."""
         found: list[BucketReading] = []
         marked: dict[int, int] = {}
+        classes: dict[int, tuple[ClassCounters, ...]] = {}
         for at, kind, body in self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC)):
             if kind != rtnl.RTM_NEWQDISC:
                 continue
@@ -135,9 +137,14 @@ class Netlink:
             ifindex, _, inner = parse_kind(body)
             if inner in _MARKING:  # the sum, if two queues share the bucket
                 marked[ifindex] = marked.get(ifindex, 0) + _MARKING[inner](body)
-        if marked:
-            return [replace(reading, marked=marked.get(reading.ifindex)) for reading in found]
-        return found
+            if inner == mmu.KIND:
+                classes[ifindex] = mmu.parse_counters(body)
+        if not marked:
+            return found
+        return [
+            replace(reading, marked=marked.get(reading.ifindex), classes=classes.get(reading.ifindex, ()))
+            for reading in found
+        ]
 
     def queues(self) -> Queues:
         """Return every token bucket, the interfaces with netem, HTB or two classes, and the marks of RED at each."""

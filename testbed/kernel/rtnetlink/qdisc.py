@@ -40,6 +40,7 @@ class BucketReading:
     sent_packets: int
     rate_bps: int
     marked: int | None = None  # packets, by the RED inside; None without one
+    classes: tuple[ClassCounters, ...] = ()  # by priority, of the mmu inside
 
 
 @dataclass(frozen=True, slots=True)

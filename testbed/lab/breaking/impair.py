@@ -31,8 +31,8 @@ class Impairments:
         """Create them; ``requests`` returns a node's netlink socket, ``marking`` is its switches' marker."""
         self._spaces = spaces
         self._chains: dict[str, IngressChains] = {}
-        self._shapers = EgressShapers(fabric, requests, marking)
         self._stuck = StuckPorts(fabric, requests)
+        self._shapers = EgressShapers(fabric, requests, marking, self._stuck.at_share)
 
     def open(self, nodes: Iterable[str]) -> None:
         """Prepare to impair traffic that arrives at these nodes, so that it takes no time later."""

@@ -44,9 +44,19 @@ class Delay:
 class EgressShapers:
     """Impairments of every port's shaper. OSError when the kernel refuses one."""
 
-    def __init__(self, fabric: Fabric, requests: Callable[[str], Netlink], marking: MarkerKind | None = None) -> None:
-        """Create them; ``requests`` returns a node's netlink socket, ``marking`` is its switches' marker."""
+    def __init__(
+        self,
+        fabric: Fabric,
+        requests: Callable[[str], Netlink],
+        marking: MarkerKind | None = None,
+        on_share: Callable[[Link, Port, float], None] = lambda _link, _port, _share: None,
+    ) -> None:
+        """Create them; ``requests`` returns a node's netlink socket, ``marking`` is its switches' marker.
+
+        ``on_share`` is called with the share of its rate that a port has then.
+        """
         self._fabric = fabric
+        self._on_share = on_share
         self._marking = marking
         self._requests = requests
         self._done: dict[tuple[Link, Port], dict[Hashable, Slow | Delay]] = {}
@@ -85,6 +95,7 @@ class EgressShapers:
             total = Delay(sum(d.delay_ns for d in delays), sum(d.jitter_ns for d in delays))
             requests.append(_delaying_queue(port, total, self._room(link, total)))
         self._requests(port.node).run(requests)
+        self._on_share(link, port, share)
 
     def _room(self, link: Link, total: Delay) -> int:
         """Return the packets that netem must hold: those in flight, at the link's rate, and those in the queue."""

@@ -7,6 +7,9 @@ one and accept it once in a received path. A Clos of unique ones would hunt for 
 (ToR - Agg - ToR - Agg) can appear, for two reasons: a ToR announces only routes that it originates, and an Agg or Core
 drops a path with its own ASN in it.
 
+With ``asn: per-switch`` each switch has its own and announces its best routes to all neighbours. A path then has a
+valley where links have failed and no shorter path is left.
+
 Sessions end with carrier and with the hold timer; BFD is an option, as in RFC 7938 section 7.1, which prefers to
 avoid a further protocol.
 """
@@ -173,19 +176,21 @@ def _fallback(subnets: tuple[str, ...]) -> str:
 
 def _sessions(fabric: Fabric, node: Node, draining: bool) -> Iterator[str]:
     found = neighbours(fabric, node)
+    bgp = fabric.spec.bgp
     if any(neighbour.above for neighbour in found):
-        yield _template(
-            "above", node, fabric.spec.bgp, _exports_up(node, draining), allow_own_asn=node.role is Role.TOR
-        )
+        exports = _exports_up(node, draining, valleys=bgp.valleys)
+        yield _template("above", node, bgp, exports, allow_own_asn=node.role is Role.TOR and not bgp.valleys)
     if not all(neighbour.above for neighbour in found):
-        yield _template("below", node, fabric.spec.bgp, "all", allow_own_asn=False)
+        yield _template("below", node, bgp, "all", allow_own_asn=False)
     yield from map(_session, found)
 
 
-def _exports_up(node: Node, draining: bool) -> str:
-    """Return the export filter upwards: a ToR's own routes, and an Agg's direct ones from ToRs."""
+def _exports_up(node: Node, draining: bool, *, valleys: bool) -> str:
+    """Return the export filter upwards: a ToR's own routes, and an Agg's direct ones from ToRs; all if ``valleys``."""
     if node.role is Role.TOR and draining:
         return "where source = RTS_STATIC"
+    if valleys:
+        return "all"
     if node.role is Role.TOR:
         return "where source = RTS_STATIC || source = RTS_INHERIT"
     return "where source = RTS_BGP && bgp_path.len = 1"

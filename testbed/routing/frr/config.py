@@ -2,6 +2,7 @@
 
 The policy is BIRD's, explained in ``testbed.routing.bird.config``. A ToR announces upwards the routes that it
 originates, an Agg those directly from a ToR. Only the lower end of a link connects, and ToRs accept their own ASN once.
+With ``asn: per-switch`` all routes are announced; only a draining ToR keeps those that it has learned to itself.
 
 FRR's delays are left at their defaults, as most users have them. It delays every change by 50 ms in bgpd's queue,
 which is fixed in its source, and by 10 ms in zebra's. It delays the first UPDATE of a session by a second.
@@ -30,7 +31,7 @@ router bgp {asn}
  no bgp network import-check
  no bgp default ipv4-unicast
  bgp graceful-restart-disable
- timers bgp {keepalive_s} {hold_s}
+{relax} timers bgp {keepalive_s} {hold_s}
 {sessions}\
  address-family ipv4 unicast
   maximum-paths {limit}
@@ -38,6 +39,9 @@ router bgp {asn}
  exit-address-family
 exit
 """
+
+_RELAX = " bgp bestpath as-path multipath-relax\n"
+"""Else FRR joins only paths by neighbours of one ASN."""
 
 _ABOVE = "bgp as-path access-list upwards seq 5 permit {paths}\n"
 
@@ -73,6 +77,7 @@ def bgpd(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
         hold_s=bgp.hold_s,
         sessions="".join(line for neighbour in found for line in _session(neighbour, bgp.connect_retry_s)),
         limit=ECMP_LIMIT,
+        relax=_RELAX if bgp.valleys else "",
         routes="".join(_routes(fabric, node, found, draining)),
     )
 
@@ -102,7 +107,20 @@ def _routes(fabric: Fabric, node: Node, found: tuple[Neighbour, ...], draining: 
         yield "" if draining else f"  {HOST_ROUTES}\n"
     for neighbour in found:
         yield f"  neighbor {neighbour.address} activate\n"
-        if neighbour.above:
-            yield f"  neighbor {neighbour.address} filter-list upwards out\n"
-        if node.role is Role.TOR:
+        if neighbour.above and (draining or not fabric.spec.bgp.valleys):
+            yield f"  {filter_of(neighbour)}\n"
+        if node.role is Role.TOR and not fabric.spec.bgp.valleys:
             yield f"  neighbor {neighbour.address} allowas-in 1\n"
+
+
+def filter_of(neighbour: Neighbour) -> str:
+    """Return the command that lets only routes with the paths of ``_ABOVE`` through to a neighbour."""
+    return f"neighbor {neighbour.address} filter-list upwards out"
+
+
+def drain_commands(fabric: Fabric, node: Node, *, draining: bool) -> tuple[str, ...]:
+    """Return the commands in a ToR's address family that make it drain, or announce again."""
+    learned = tuple(map(filter_of, neighbours(fabric, node))) if fabric.spec.bgp.valleys else ()
+    if draining:
+        return (f"no {HOST_ROUTES.partition(' route-map')[0]}", *learned)
+    return (HOST_ROUTES, *(f"no {each}" for each in learned))

@@ -203,8 +203,8 @@ class FrrDaemon(BgpDaemon):
         self._draining = draining
         (self.folder / "bgpd.conf").write_text(self._bgpd())
         if self._listening:
-            line = "no redistribute kernel" if draining else config.HOST_ROUTES
-            self._tell("configure terminal", f"router bgp {self.node.asn}", "address-family ipv4 unicast", line)
+            lines = config.drain_commands(self._fabric, self.node, draining=draining)
+            self._tell("configure terminal", f"router bgp {self.node.asn}", "address-family ipv4 unicast", *lines)
 
     def _tell(self, *commands: str) -> None:
         command_now(self.folder / "bgpd.vty", commands)

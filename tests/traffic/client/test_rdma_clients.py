@@ -59,6 +59,14 @@ def test_every_rank_writes_to_the_next_of_its_rail_by_its_own_device() -> None:
     assert devices == [fabric.nic(rank.nic).rdma for rank in ranks]
 
 
+def test_an_incast_has_the_first_rank_of_each_rail_as_its_receiver() -> None:
+    ranks = ranks_of(build(tiny()), None, "nic")
+    processes = client_of(Verbs, work="incast").plan(ranks, SITE).processes
+    assert {option(process, "work") for process in processes} == {"incast"}
+    assert {option(process, "ranks") for process in processes} == {"0,2,4,6", "1,3,5,7"}
+    assert all(str(process.ranks[0]) in option(process, "ranks").split(",") for process in processes)
+
+
 def test_a_rank_without_another_on_its_rail_is_refused() -> None:
     with pytest.raises(InputError, match="rank 0 is alone on bond0"):
         client_of(Verbs).plan(ranks_of(build(tiny()), 1), SITE)

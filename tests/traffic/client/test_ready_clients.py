@@ -59,6 +59,13 @@ def test_gloo_is_told_the_interface_of_its_rank() -> None:
     assert "hpn.traffic.client.programs.torch_ddp" in argv
 
 
+def test_an_incast_of_gloo_is_a_program_of_its_own() -> None:
+    (argv,) = {
+        process.argv[3:] for process in client_of(Torch, work="incast", size="1 MB").plan(ranks(), SITE).processes
+    }
+    assert argv[:3] == ("hpn.traffic.client.programs.torch_incast", "--bytes", "1000000")
+
+
 def test_a_guest_is_asked_for_what_torch_and_its_buffers_take() -> None:
     small, large = (client_of(Torch, size=size).plan(ranks(), SITE).processes[0] for size in ("4 B", "100 MB"))
     assert (small.memory_mb, large.memory_mb) == (256, 1056)

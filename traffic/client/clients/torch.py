@@ -1,4 +1,4 @@
-"""``torch``: PyTorch's gloo, a process a rank: sums of a buffer, or a small network in training. PURE."""
+"""``torch``: PyTorch's gloo, a process a rank: sums of a buffer, a gather, or a small network in training. PURE."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hpn.traffic.client.ranks import ClientRank
 _PROGRAMS = {
     "all-reduce": "hpn.traffic.client.programs.torch_allreduce",
     "training": "hpn.traffic.client.programs.torch_ddp",
+    "incast": "hpn.traffic.client.programs.torch_incast",
 }
 _MOST = 256
 """Most ranks such that the sums of their whole numbers are exact in float32."""
@@ -30,9 +31,9 @@ class Torch(Client):
     """PyTorch's gloo. ``timeout``: how long gloo waits for a rank before it gives up."""
 
     KEY = "torch"
-    SUMMARY = "PyTorch's gloo: all_reduce of one size, or training with DistributedDataParallel"
+    SUMMARY = "PyTorch's gloo: all_reduce or gather of one size, or training with DistributedDataParallel"
 
-    work: Literal["all-reduce", "training"] = "all-reduce"
+    work: Literal["all-reduce", "training", "incast"] = "all-reduce"
     size: Size = 4 * 10**6
     pause: Annotated[int, duration("0 ms", "60 s")] = 0
     timeout: Annotated[int, duration("100 ms", "30 min")] = 30 * 10**9

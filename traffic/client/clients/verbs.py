@@ -21,7 +21,7 @@ class Verbs(RdmaClient):
     """Every rank writes ``size`` to the next of its rail and waits for that of the one before; or a ring all-reduce.
 
     ``work: all-reduce``: all ranks of a rail end with the sum of ``size`` bytes of each, in two times as many writes as
-    a rank has others, each of a rank's share.
+    a rank has others, each of a rank's share. ``work: incast``: all ranks of a rail write to its first at once.
     ``ib_timeout`` is the exponent of a queue pair's timer (4.096 us times 2 to it), ``retry_count`` how often it is
     tried again; ``pause`` lies between two steps.
     """
@@ -29,7 +29,7 @@ class Verbs(RdmaClient):
     KEY = "verbs"
     SUMMARY = "RDMA writes around a ring of each rail, or all-reduces, over the kernel's own queue pairs"
 
-    work: Literal["write", "all-reduce"] = "write"
+    work: Literal["write", "all-reduce", "incast"] = "write"
     ib_timeout: int = Field(default=14, ge=1, le=31)
     retry_count: int = Field(default=7, ge=0, le=7)
     pause: Annotated[int, duration("0 ms", "10 s")] = 0
@@ -46,7 +46,7 @@ class Verbs(RdmaClient):
                 raise InputError(f"rank {ring[0].rank} is alone on {ring[0].interface}: write more ranks", ("ranks",))
             for at, rank in enumerate(ring):
                 before, after = ring[at - 1], ring[(at + 1) % len(ring)]
-                made[rank.rank] = self._process(site, rank, at, (before.rank, after.rank), len(ring))
+                made[rank.rank] = self._process(site, rank, at, (before.rank, after.rank), ring)
         return ClientPlan(
             processes=tuple(made[rank.rank] for rank in ranks),
             starts=Starts.READY,
@@ -54,7 +54,7 @@ class Verbs(RdmaClient):
         )
 
     def _process(
-        self, site: Site, rank: ClientRank, at: int, neighbours: tuple[int, int], length: int
+        self, site: Site, rank: ClientRank, at: int, neighbours: tuple[int, int], ring: Sequence[ClientRank]
     ) -> ClientProcess:
         words = {
             "work": self.work,
@@ -62,7 +62,8 @@ class Verbs(RdmaClient):
             "at": at,
             "before": neighbours[0],
             "after": neighbours[1],
-            "length": length,
+            "length": len(ring),
+            "ranks": ",".join(str(each.rank) for each in ring),
             "size": self.size,
             "mtu": self.path_mtu,
             "timeout": self.ib_timeout,

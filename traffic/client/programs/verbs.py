@@ -3,7 +3,7 @@
 A rank's exchange is done when its own write is acknowledged and that of the rank before it has arrived. So no rank is
 more than a round of the ring ahead, and a memory with one slot per rank loses no data. A step is one exchange with the
 step's number, repeated, as data. So the checksum of the received data must be the same on all ranks. Or it is a ring
-all-reduce, whose sum each rank compares with the expected one.
+all-reduce, whose sum each rank compares with the expected one. ``verbs_star`` has the incast.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Protocol
 from hpn.traffic.client.programs.libibverbs import Device, Done, Peer, QueuePair, Way
 from hpn.traffic.client.programs.rendezvous import Meeting
 from hpn.traffic.client.programs.ring_sum import RingSum
+from hpn.traffic.client.programs.verbs_star import Incast, Star
 
 _WORD = 8
 _PSN_MASK = 0xFFFFFF
@@ -165,31 +166,72 @@ def main(arguments: Sequence[str]) -> int:
     ):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--device", required=True)
-    parser.add_argument("--work", choices=(Write.kind, AllReduce.kind), required=True)
+    parser.add_argument("--ranks", required=True)
+    parser.add_argument("--work", choices=(Write.kind, AllReduce.kind, Incast.kind), required=True)
     asked = parser.parse_args(arguments)
-    place = Place(int(os.environ["HPN_RANK"]), asked.at, asked.before, asked.after, asked.length)
-    work: Work = Write(asked.size) if asked.work == Write.kind else AllReduce(place, asked.size)
     try:
-        memory = (place.length + 1) * work.payload
-        device = Device(asked.device, os.environ["HPN_ADDRESS"], memory, 4 * place.length)
-        ring = Ring(place, device, work.payload)
-        meeting = Meeting(Path(os.environ["HPN_RENDEZVOUS"]), asked.patience_ms / 1e3)
-        ring.connect(meeting, Way(asked.mtu, asked.timeout, asked.retries))
+        work = _incast(asked) if asked.work == Incast.kind else _round(asked)
         print("hpn ready", flush=True)
         _, begin, _, until = sys.stdin.readline().split()
-        _run(ring, work, int(begin), int(until), asked.pause_us / 1e6)
+        _run(work, int(begin), int(until), asked.pause_us / 1e6)
     except (GaveUp, OSError) as error:
         print(f"hpn error {error}", flush=True)
         return 1
     return 0
 
 
-def _run(ring: Ring, work: Work, begin_ns: int, until_ns: int, pause_s: float) -> None:
+class Steps(Protocol):
+    """Work of a rank whose queue pairs are connected."""
+
+    kind: str
+    size: int
+
+    def step(self, number: int, until_ns: int) -> str | None:
+        """Do the step; return its evidence of correctness for the report. None: the run is over."""
+
+
+class Round:
+    """Work over a ring."""
+
+    def __init__(self, ring: Ring, work: Work) -> None:
+        self._ring, self._work = ring, work
+        self.kind, self.size = work.kind, work.size
+
+    def step(self, number: int, until_ns: int) -> str | None:
+        """Do the work's step."""
+        return self._work.step(self._ring, number, until_ns)
+
+
+def _round(asked: argparse.Namespace) -> Steps:
+    place = Place(int(os.environ["HPN_RANK"]), asked.at, asked.before, asked.after, asked.length)
+    work: Work = Write(asked.size) if asked.work == Write.kind else AllReduce(place, asked.size)
+    ring = Ring(place, _device(asked, (place.length + 1) * work.payload), work.payload)
+    ring.connect(_meeting(asked), Way(asked.mtu, asked.timeout, asked.retries))
+    return Round(ring, work)
+
+
+def _incast(asked: argparse.Namespace) -> Steps:
+    ranks = [int(rank) for rank in asked.ranks.split(",")]
+    payload = max(asked.size, _WORD)
+    star = Star(ranks, int(os.environ["HPN_RANK"]), _device(asked, len(ranks) * payload), payload)
+    star.connect(_meeting(asked), Way(asked.mtu, asked.timeout, asked.retries))
+    return Incast(star, payload)
+
+
+def _device(asked: argparse.Namespace, memory: int) -> Device:
+    return Device(asked.device, os.environ["HPN_ADDRESS"], memory, 4 * asked.length)
+
+
+def _meeting(asked: argparse.Namespace) -> Meeting:
+    return Meeting(Path(os.environ["HPN_RENDEZVOUS"]), asked.patience_ms / 1e3)
+
+
+def _run(work: Steps, begin_ns: int, until_ns: int, pause_s: float) -> None:
     time.sleep(max(0, begin_ns - time.monotonic_ns()) / 1e9)
     number = 0
     while True:
         begun_ns = time.monotonic_ns()
-        judged = work.step(ring, number, until_ns)
+        judged = work.step(number, until_ns)
         ended_ns = time.monotonic_ns()
         if judged is None:
             return

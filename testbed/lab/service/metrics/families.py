@@ -30,6 +30,7 @@ class Family:
 
 
 _PORT = ("lab", "node", "port", "tier", "direction", "plane", "rail")
+_CLASS = (*_PORT, "priority")  # of labs with lossless switches; a class counts once it was used
 _ACCESS = ("lab", "node", "port", "plane", "rail")
 _SESSION = ("lab", "node", "port", "neighbour", "plane")
 
@@ -58,6 +59,29 @@ MARKED = Family(
     *("hpn_port_transmit_marked_packets_total", Kind.COUNTER, "Packets that the port's queue marked (ECN)."), _PORT
 )
 QUEUE = Family("hpn_port_queue_bytes", Kind.GAUGE, "Bytes that wait at the port.", _PORT)
+CLASS_QUEUE = Family("hpn_class_queue_bytes", Kind.GAUGE, "Bytes of one priority that wait at the port.", _CLASS)
+CLASS_PACKETS = Family(
+    *("hpn_class_transmit_packets_total", Kind.COUNTER, "Packets of one priority that left by the port."), _CLASS
+)
+CLASS_DROPS = Family(
+    *("hpn_class_drops_total", Kind.COUNTER, "Packets of one priority dropped: buffer, headroom or watchdog."),
+    (*_CLASS, "cause"),
+)
+CLASS_TRIMMED = Family(
+    *("hpn_class_trimmed_packets_total", Kind.COUNTER, "Packets of one priority cut to their headers."), _CLASS
+)
+CLASS_MARKED = Family(
+    *("hpn_class_marked_packets_total", Kind.COUNTER, "Packets of one priority marked (ECN)."), _CLASS
+)
+PFC_FRAMES = Family(
+    *("hpn_pfc_frames_total", Kind.COUNTER, "PFC frames for one priority: xoff or xon, sent or received."),
+    (*_CLASS, "frame", "way"),
+)
+PFC_PAUSE = Family(
+    *("hpn_pfc_pause_seconds_total", Kind.COUNTER, "Time of pauses: received, the port stood; sent, its neighbour."),
+    (*_CLASS, "way"),
+)
+PFC_STORMS = Family("hpn_pfc_storms_total", Kind.COUNTER, "Times that the PFC watchdog fired.", _CLASS)
 DISTRIBUTING = Family("hpn_lacp_port_distributing", Kind.GAUGE, "1 while LACP uses this end of the link.", _ACCESS)
 LACP_PORTS = Family(
     *("hpn_lacp_ports", Kind.GAUGE, "LACP ports by the state of their Mux machine, both ends counted."),

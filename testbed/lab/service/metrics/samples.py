@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hpn.testbed.condition import Condition
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Port
+from hpn.testbed.kernel.rtnetlink.mmu import ClassCounters
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.lab.service.metrics import families as f
 from hpn.testbed.lab.service.metrics.families import Family
@@ -34,7 +35,7 @@ class Scrape:
 
 def samples(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
     """Yield every family that this lab has, each with its samples."""
-    for part in (_lab, _switches, _ports, _lacp, _sessions):
+    for part in (_lab, _switches, _ports, _classes, _lacp, _sessions):
         yield from part(scrape)
 
 
@@ -76,6 +77,41 @@ def _ports(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
     yield f.QUEUE, [(port, reading.backlog_bytes) for port, reading in read]
     if marked := [(port, float(reading.marked)) for port, reading in read if reading.marked is not None]:
         yield f.MARKED, marked
+
+
+def _classes(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
+    """Yield the counters of every class that was ever used, in labs with ``switch:``."""
+    if not any(reading.classes for reading in scrape.readings.values()):
+        return
+    labels = {end.ifindex: _port(scrape, link, end) for link, end in _ends(scrape.fabric.links)}
+    used = [
+        ((*labels[ifindex], str(priority)), each)
+        for ifindex, reading in scrape.readings.items()
+        if ifindex in labels
+        for priority, each in enumerate(reading.classes)
+        if not each.idle
+    ]
+    yield f.CLASS_QUEUE, [(to, each.queue) for to, each in used]
+    yield f.CLASS_PACKETS, [(to, each.sent_packets) for to, each in used]
+    yield f.CLASS_TRIMMED, [(to, each.trims) for to, each in used]
+    yield f.CLASS_MARKED, [(to, each.marks) for to, each in used]
+    yield f.PFC_STORMS, [(to, each.storms) for to, each in used]
+    yield f.CLASS_DROPS, [((*to, cause), count) for to, each in used for cause, count in _drops(each)]
+    yield f.PFC_FRAMES, [((*to, frame, way), count) for to, each in used for frame, way, count in _pfc_frames(each)]
+    yield (
+        f.PFC_PAUSE,
+        [((*to, "received"), each.paused_ns / 1e9) for to, each in used]
+        + [((*to, "sent"), each.pausing_ns / 1e9) for to, each in used],
+    )
+
+
+def _drops(of: ClassCounters) -> tuple[tuple[str, int], ...]:
+    return ("buffer", of.drops), ("headroom", of.headroom_drops), ("watchdog", of.storm_drops)
+
+
+def _pfc_frames(of: ClassCounters) -> tuple[tuple[str, str, int], ...]:
+    received = ("xoff", "received", of.rx_xoff), ("xon", "received", of.rx_xon)
+    return (*received, ("xoff", "sent", of.tx_xoff), ("xon", "sent", of.tx_xon))
 
 
 def _lacp(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:

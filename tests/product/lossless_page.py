@@ -103,11 +103,14 @@ def section(runs: Sequence[Tried]) -> Iterator[str]:
     yield TOLD.rstrip("\n")
     yield ""
     machines = {f"{each.manifest.machine.get('cpus', '?')} CPUs" for each in runs}
-    commits = sorted({each.manifest.commit[:12] or "unknown" for each in runs})
+    newest = max((each.manifest for each in runs), key=lambda manifest: manifest.wall_end)
+    commit = newest.commit[:12] or "unknown"
+    if others := len({each.manifest.commit for each in runs}) - 1:
+        commit += f" (newest of {others + 1})"
     dates = sorted({each.manifest.date[:10] for each in runs})
     kernels = sorted({each.manifest.kernel for each in runs})
     yield (
-        f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}, commit {', '.join(commits)}, {', '.join(machines)},"
+        f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}, commit {commit}, {', '.join(machines)},"
         f" Linux {', '.join(kernels)} in virtual time, {len(runs)} runs."
     )
     yield ""

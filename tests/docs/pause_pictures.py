@@ -26,16 +26,21 @@ def deadlock_svg(run: RunFolder) -> str:
 
 
 def pauses_svg(run: RunFolder) -> str:
-    """The links by which a class was stopped, longest first: the pause spreads from the first to the last."""
-    return fabric_svg(run.fabric(), Overlay(faults=tuple(_stops(_buffers(run))), called="pause"), Level.NONE)
+    """The links by which a class was stopped in a run, numbered as the pause spread: from hosts, then on and on."""
+    found = [each for each in _buffers(run) if each.pausing_ns >= _LEAST_NS]
+    marks = (Mark(each.link, f"by {each.node} for {each.pausing_ns / 1e9:.2f} s") for each in _spread(run, found))
+    return fabric_svg(run.fabric(), Overlay(faults=tuple(marks), called="pause"), Level.NONE)
 
 
-def _stops(found: Sequence[ClassUse]) -> Iterator[Mark]:
-    stops = [each for each in found if each.pausing_ns >= _LEAST_NS]
-    for each in sorted(stops, key=lambda each: (-each.pausing_ns, each.port)):
-        node = each.port.partition(":")[0]
-        far = next(other.node for other in found if other.link == each.link and other.node != node)
-        yield Mark(each.link, f"{node} stopped {far} for {each.pausing_ns / 1e6:,.0f} ms")
+def _spread(run: RunFolder, found: Sequence[ClassUse]) -> Iterator[ClassUse]:
+    """Yield the stops of hosts, then those of the nodes that were stopped, and so on."""
+    fabric, left = run.fabric(), sorted(found, key=lambda each: each.port)
+    nodes = {each.node for each in left if not each.is_switch}
+    while now := [each for each in left if each.node in nodes]:
+        yield from now
+        left = [each for each in left if each not in now]
+        nodes = {fabric.link(each.link).far_end(each.node).node for each in now}
+    yield from left
 
 
 def _buffers(run: RunFolder) -> Sequence[ClassUse]:

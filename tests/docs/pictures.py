@@ -24,7 +24,7 @@ LARGEST = 150_000
 _SCREEN = {"width": 1100, "height": 900}
 _REPORT_HEIGHT = 750  # down to a whole row of its table
 _DRILLS = ("link-down", "link-down-single-tor")
-_PAUSES = {"pause-storm": pauses_svg, "deadlock-bounce": deadlock_svg}
+_PAUSES = {"pause-storm": ("pause-storm.svg", pauses_svg), "deadlock-bounce": ("deadlock-bounce.svg", deadlock_svg)}
 
 
 def main(folder: str) -> int:
@@ -43,8 +43,8 @@ def main(folder: str) -> int:
     with tempfile.TemporaryDirectory(prefix="hpn-pictures-") as work, sync_playwright() as playwright:
         runs = Path(work) / "runs"
         _hpn("drill", "run", *_DRILLS, *_PAUSES, "--engine", "uml", "--virtual-time", "--out", str(runs))
-        for drill, svg in _PAUSES.items():
-            (out / f"{drill}.svg").write_text(svg(load(runs / drill)))
+        for drill, (name, svg) in _PAUSES.items():
+            (out / name).write_text(svg(load(runs / drill)))
         comparison = Path(work) / "comparison.html"
         across = ("--across", "drill", "--across", "fabric", "--html", str(comparison))
         _hpn("compare", *(str(runs / drill) for drill in _DRILLS), *across)

@@ -11,6 +11,8 @@ from hpn.failover.analysis.pause_cycles import deadlock
 from hpn.results.run import folder
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.drill.catalogue import find
+from tests.docs.pages import ROOT
+from tests.docs.pause_pictures import deadlock_svg
 from tests.product.hpn import Hpn, skip_without_virtual_time
 from tests.vm.twice import twice
 
@@ -19,6 +21,7 @@ pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]
 RING = ("p0.a0.0:s0r0t0", "p0.s0.t0.0:up1", "p0.a0.1:s1r0t0", "p0.s1.t0.0:up0")
 """In the order of waiting."""
 BOUNCING = ("p0.s2", "p0.s3")
+PICTURES = ROOT / "docs" / "pictures"
 
 
 def _buffers(run: RunFolder) -> tuple[ClassUse, ...]:
@@ -44,6 +47,7 @@ def test_two_failures_make_a_ring_that_the_repair_does_not_end(tmp_path: Path) -
     assert found[start:] + found[:start] == RING
     assert all(each.last_packets == 0 for each in _buffers(run) if each.priority == 3)
     assert sum(each.lost for each in _buffers(run) if each.is_switch) == 0
+    assert deadlock_svg(run) == (PICTURES / "deadlock-bounce.svg").read_text(), "make pictures"
 
 
 def test_a_watchdog_breaks_the_ring(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from hpn.failover.analysis.model import EdgeKind
 from hpn.results.judge.verdict import Outcome
 from hpn.results.run import folder
 from hpn.results.run.folder import RunFolder
+from tests.docs.pages import ROOT
+from tests.docs.pause_pictures import pauses_svg
 from tests.product.hpn import Hpn, skip_without_virtual_time
 from tests.vm.twice import twice
 
@@ -61,6 +63,7 @@ def test_a_stuck_nic_stops_who_shares_a_link_and_then_who_shares_a_host(tmp_path
     assert stood[SHARES_A_LINK] == pytest.approx(STORM_MS - FULL_MS + 8, abs=3)
     assert STORM_MS - 100 < stood[SHARES_A_HOST] < stood[SHARES_A_LINK]
     assert sum(flow.lost for flow in run.metrics().flows) == 0
+    assert pauses_svg(run) == (ROOT / "docs" / "pictures" / "pause-storm.svg").read_text(), "make pictures"
 
 
 def test_a_watchdog_gives_up_the_stuck_nic_and_frees_all_others(tmp_path: Path) -> None:

@@ -87,8 +87,8 @@ frr: kernel
 	$(VENV)/bin/python -m tests.product.frr_library runs/frr-drills
 	$(HPN) ci run runs/frr-drills/suite.yaml --out runs/frr $(if $(JOBS),--jobs $(JOBS))
 
-# What faults cost our own model of a job, gloo and Soft-RoCE (docs/client-table.md); half an hour, and can be resumed: runs
-# that runs/client-table has are kept.
+# What faults cost our own model of a job, gloo and Soft-RoCE, over lossy and lossless networks too (docs/client-table.md); an
+# hour, and can be resumed: runs that runs/client-table has are kept.
 client-table: kernel clients
 	$(VENV)/bin/python -m tests.product.client_table runs/client-table docs/client-table.md $(if $(JOBS),--jobs $(JOBS))
 

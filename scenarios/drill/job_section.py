@@ -17,7 +17,7 @@ from hpn.scenarios.drill.job_keys import (
 )
 from hpn.scenarios.drill.path_sections import rehash_of, spray_of
 from hpn.scenarios.drill.trace_files import trace_of
-from hpn.testbed.fabric.buffers import rdma_marker
+from hpn.testbed.fabric.buffers import balances, rdma_marker
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Plain, Where, shorten
@@ -67,9 +67,14 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
         text = "job.port_recovery brings back what port failover has left; write port_failover: yes too"
         mistakes.add(("job", "port_recovery"), text)
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
-    if chosen is not None and chosen.kind.telemetry and spray is not None:
-        text = f"{chosen.base.name} compares reports of one path, and sprayed packets take many; leave one of both out"
-        mistakes.add(("job", "spray"), f"job.spray: {text}")
+    if chosen is not None and chosen.kind.telemetry:
+        name = chosen.base.name
+        if spray is not None:
+            text = f"{name} compares reports of one path, and sprayed packets take many; leave one of both out"
+            mistakes.add(("job", "spray"), f"job.spray: {text}")
+        elif spec is not None and balances(spec):
+            text = f"{name} compares reports of one path, and switches choose among many; leave out switch.balancing"
+            mistakes.add(("job", "congestion"), f"job.congestion: {text}")
     if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
     return JobSpec(

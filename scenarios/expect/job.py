@@ -130,7 +130,9 @@ def _link_imbalance(expectation: Selection, metrics: DrillMetrics, job: JobMetri
     found = _placements(expectation, metrics, job)
     if not found:
         return Figure(
-            None, "nobody looked at paths then: edges are less than 100 ms apart, or the run has no such edge"
+            None,
+            "nobody looked at paths then: edges are less than 100 ms apart, the run has no such edge, or switches"
+            " balance packets",
         )
     tiers = [(tier, at) for at in found for tier in at.tiers]
     if not tiers:

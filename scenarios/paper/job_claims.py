@@ -137,7 +137,7 @@ JOB_CLAIMS = (
         "concurrent AllReduces are faster than on DCN+",
         "up to +158.2 %",
         f"16 GPUs on 8 hosts, two AllReduces at once, {_DRAWS} and orders of hosts; with 2 queue pairs to a neighbour"
-        " instead of 8 more is lost, with hosts in order less (docs/reproduction.md)",
+        " instead of 8 more is lost, with hosts in order less",
         _MULTI.runs,
         Faster(_MULTI, 1.582, "AllReduce"),
         without=(Without(_ONE_SEGMENT, _instead(_MULTI.other, "job-multi-allreduce-local")),),

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hpn.failover.faults import FAULTS
+from hpn.results.run.fabric import fabric_json
+from hpn.scenarios.campaign.survivors import joined
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.blast_radius import transit_flows
+from hpn.scenarios.model.answer import check
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_topology
@@ -20,6 +27,7 @@ from hpn.testbed.routing.bird.daemon import find_bird
 from hpn.testbed.routing.daemons import DAEMONS
 from hpn.testbed.routing.frr.config import bgpd
 from hpn.testbed.routing.trace import Flow, trace
+from hpn.traffic.flows.patterns import flows_for
 from hpn.traffic.fluid.forwarding import Forwarding
 from tests.routing import fabrics
 from tests.routing.asking import as_paths
@@ -79,6 +87,26 @@ def test_a_draining_tor_carries_nothing_for_others() -> None:
     assert bgpd(fabric, fabric.node(LOW), draining=True).count("filter-list upwards out") == 2
 
 
+def test_what_assumed_paths_without_valleys_knows_of_them() -> None:
+    """The campaign's survivors, the flows that a fault may hit, the model, and the file of a run's fabric."""
+    own = racks()
+    tier = build(own.spec.model_copy(update={"bgp": BgpSpec()}))
+    cut = frozenset({f"{HIGH}-{B}", f"{LOW}-{A}"})
+    fault = FAULTS["link-down"](f"{HIGH}-{B}")  # type: ignore[call-arg] # of any kind of fault
+    for fabric, reached in ((own, True), (tier, False)):
+        src, dst = fabric.nic("p0.s3.h0.r0"), fabric.nic("p0.s0.h0.r0")
+        assert joined(fabric, src, dst, cut) is reached
+        assert Forwarding(fabric, cut).reaches(HIGH, dst) is reached
+        flows = flows_for(fabric, "pairs", load=0.1)
+        crossing = transit_flows(fabric, (fault,), flows)
+        assert (len(crossing) == len(flows)) is reached
+        assert (b'"asn":"per-switch"' in fabric_json(fabric)) is reached
+    drill = catalogue.load("link-down")
+    valleys = replace(drill, topology=drill.topology.model_copy(update={"bgp": OWN}))
+    with pytest.raises(InputError, match="hunt for paths"):
+        check(valleys)
+
+
 @pytest.mark.kernel
 @pytest.mark.parametrize("daemon", ["bird", "frr"])
 async def test_after_two_failures_a_path_goes_down_and_up_again(daemon: str) -> None:
@@ -102,9 +130,11 @@ async def test_after_two_failures_a_path_goes_down_and_up_again(daemon: str) -> 
     await lab.until(lambda: lab.routes(A, f"{dst.ip}/32") == {"s1r0t0", "s2r0t0"})
     await lab.until(lambda: lab.routes(HIGH, f"{dst.ip}/32") == {"up0"})
     asn = {name: fabric.node(name).asn for name in lab.bgp}
-    told = {tuple(path) for path in as_paths(lab.bgp[HIGH], f"{dst.ip}/32")}
-    assert {path[0] for path in told} == {asn[A]}
-    assert {path[2:] for path in told} == {(asn[B], asn[LOW])}
+
+    def told() -> set[tuple[int, tuple[int, ...]]]:
+        return {(path[0], tuple(path[2:])) for path in as_paths(lab.bgp[HIGH], f"{dst.ip}/32")}
+
+    await lab.until(lambda: told() == {(asn[A], (asn[B], asn[LOW]))})  # after paths that BGP hunts through
     forwarding, ways = Forwarding(fabric, cut), set()
     for sport in SPORTS:
         path = trace(fabric, Flow(src.name, dst.name, sport), 0, lambda node: lab.netlinks[node], lambda link: True)

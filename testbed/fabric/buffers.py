@@ -22,7 +22,7 @@ from hpn.testbed.kernel.rtnetlink.mmu import CLASSES, PortClass, PortOptions
 
 _NS_PER_M = 5.0
 _QUANTUM_BITS = 512  # of a pause quantum (IEEE 802.3 annex 31B)
-_HOST_BYTES = 64 << 20  # a host's memory, as its sockets' buffers
+_HOST_BYTES = 64 << 20  # a host's memory for one class at one port, as its sockets' buffers
 _SONIC = {0: 1, 1: 1, 2: 1, 3: 3, 4: 4, 5: 2, 8: 0, 46: 5, 48: 6}
 _OTHERS, _ROUTING, CONTROL = 1, 6, 7
 """Priority of IP packets without an entry, of routing protocols (CS6), and of frames that are not IP."""
@@ -98,6 +98,11 @@ def quantum_ns(rate_bps: int) -> int:
     return max(_QUANTUM_BITS * 10**9 // rate_bps, 1)
 
 
+def _host_bytes(fabric: Fabric, node: str) -> int:
+    """Return a host's memory: as much as all classes of its ports may hold, so that a stopped one drops no LACPDU."""
+    return min(CLASSES * len(fabric.links_of(node)) * _HOST_BYTES, 2**32 - 1)
+
+
 def _alpha(each: ClassSpec) -> float:
     """Return alpha, 0 for a class with a static threshold alone."""
     return each.alpha if each.alpha is not None else 0.0 if each.limit else 1.0
@@ -108,7 +113,7 @@ def port_options(fabric: Fabric, node: str, rate_bps: int) -> PortOptions:
     spec, switch, is_switch = fabric.spec, _switch(fabric.spec), fabric.node(node).is_switch
     watchdog = switch.watchdog
     options = PortOptions(
-        buffer=shared_bytes(fabric, node) if is_switch else _HOST_BYTES,
+        buffer=shared_bytes(fabric, node) if is_switch else _host_bytes(fabric, node),
         quantum_ns=quantum_ns(rate_bps),
         react_ns=react_ns(spec, switch),
         classes=tuple(_classes(spec, switch, rate_bps, is_switch=is_switch)),

@@ -87,6 +87,7 @@ def test_hosts_obey_pfc_and_mark_their_rdma_but_drop_nothing() -> None:
     assert (options.is_switch, options.rdma_dscp, options.cnp_dscp) == (False, 3, 48)
     assert [each.lossless for each in options.classes] == [False] * 3 + [True] * 2 + [False] * 3
     assert {each.limit for each in options.classes} == {64 << 20}
+    assert options.buffer >= 4 * sum(each.limit for each in options.classes), "four ports: none is full for another"
     assert not any(each.watchdog or each.kmax or each.trim for each in options.classes)
 
 

@@ -5,10 +5,11 @@ Changes when something else is read of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 
-from hpn.failover.analysis.buffers import ClassUse
+from hpn.failover.analysis.buffers import LAST_NS, ClassUse
+from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Fabric, Node, Port
 from hpn.testbed.kernel.rtnetlink.mmu import ClassCounters
 from hpn.testbed.lab.lab import Lab
@@ -34,9 +35,12 @@ class PortBuffers:
         """Read the counters at the start of the traffic."""
         self._before = dict(self._read())
 
-    def late(self) -> None:
-        """Read them ``LAST_NS`` before the end; left out, the whole traffic counts as the last part."""
-        self._late = dict(self._read())
+    async def late(self, until: Callable[[int], Awaitable[None]], end_ns: int) -> None:
+        """Read them ``LAST_NS`` before the end, which ``until`` waits for; after that moment, as ``before`` did."""
+        at_ns = end_ns - LAST_NS
+        if self._lab.fabric.spec.switch is not None and at_ns > now_ns():
+            await until(at_ns)
+            self._late = dict(self._read())
 
     def after(self) -> None:
         """Read the counters at the end of the traffic."""

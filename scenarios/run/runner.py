@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hpn.failover.analysis.buffers import LAST_NS
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.job import JobFacts
 from hpn.failover.faults.moments import moments
@@ -251,10 +250,7 @@ class _Run:
             await injector.carry_out(moment, crossing, traffic.planes(), ways, ack_ways)
             for due in moment.due:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
-        late_ns = self._start_ns + timeline.end_ns - LAST_NS
-        if lab.fabric.spec.switch is not None and late_ns > now_ns():
-            await traffic.until(late_ns)
-            buffers.late()
+        await buffers.late(traffic.until, self._start_ns + timeline.end_ns)
         await self._look(traffic, injector, timeline.end_ns)
         await traffic.until(self._start_ns + timeline.end_ns)
 

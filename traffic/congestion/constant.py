@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hpn.traffic.congestion.control import Parameters
-from hpn.traffic.congestion.hop import Hop
+from hpn.traffic.congestion.control import Inert, Parameters
 from hpn.traffic.congestion.scale import Scale
 
 
@@ -26,32 +25,8 @@ class ConstantParameters(Parameters):
             yield "share", f"{self.share:g} is no share of a port's rate; write more than 0, at most 1"
 
 
-class Constant:
+class Constant(Inert):
     """A rate that never changes."""
-
-    probe_bytes = None
 
     def __init__(self, rate_bps: float) -> None:
         self.rate_bps = rate_bps
-
-    def on_sent(self, bytes_: int, now_ns: int) -> None:
-        """No-op."""
-
-    def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
-        """No-op."""
-
-    def on_cnp(self, now_ns: int) -> None:
-        """No-op."""
-
-    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
-        """No-op."""
-
-    def on_timeout(self, now_ns: int) -> None:
-        """No-op."""
-
-    def next_ns(self) -> int | None:
-        """Return None: there is no timer."""
-        return None
-
-    def on_timer(self, now_ns: int) -> None:
-        """No-op."""

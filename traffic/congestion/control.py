@@ -51,6 +51,37 @@ class CongestionControl(Protocol):
         """Handle the timer at ``next_ns``; afterwards the next one is later than ``now_ns``."""
 
 
+class Inert:
+    """Answers of a control that asks for nothing and acts on nothing; a control overrides what it acts on."""
+
+    @property
+    def probe_bytes(self) -> int | None:
+        """None: it asks for no telemetry."""
+        return None
+
+    def on_sent(self, bytes_: int, now_ns: int) -> None:
+        """No-op."""
+
+    def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
+        """No-op."""
+
+    def on_cnp(self, now_ns: int) -> None:
+        """No-op."""
+
+    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
+        """No-op."""
+
+    def on_timeout(self, now_ns: int) -> None:
+        """No-op: loss is left to the transport."""
+
+    def next_ns(self) -> int | None:
+        """Return None: no timer runs."""
+        return None
+
+    def on_timer(self, now_ns: int) -> None:
+        """No-op."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameters(ABC):
     """Parameters of one kind of congestion control, as for real links: a frozen dataclass and factory."""

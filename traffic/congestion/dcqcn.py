@@ -19,11 +19,10 @@ A late ``on_timer`` counts as one expiry of the timer, a call of ``on_sent`` as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hpn.traffic.congestion.control import Parameters
-from hpn.traffic.congestion.hop import Hop
+from hpn.traffic.congestion.control import Inert, Parameters
 from hpn.traffic.congestion.notifier import Notifier
 from hpn.traffic.congestion.scale import Scale
 
@@ -81,10 +80,8 @@ class DcqcnParameters(Parameters):
                 yield name, f"{rate / 1e9:g} Gbit/s is above the link's {real_rate_bps / 1e9:g}; write less"
 
 
-class Dcqcn:
+class Dcqcn(Inert):
     """The reaction point of one queue pair, at the lab's scale."""
-
-    probe_bytes = None
 
     def __init__(self, parameters: DcqcnParameters, line_rate_bps: float, scale: Scale) -> None:
         self._parameters = parameters
@@ -125,21 +122,12 @@ class Dcqcn:
             self._increase()
             self._byte_stage += 1
 
-    def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
-        """No-op: only marks signal congestion."""
-
     def on_cnp(self, now_ns: int) -> None:
         """Cut the rate, now or at the end of the decrease interval."""
         if self._cut_from_ns is not None and now_ns < self._cut_from_ns:
             self._cut_due_ns = self._cut_from_ns
         else:
             self._cut(now_ns)
-
-    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
-        """No-op."""
-
-    def on_timeout(self, now_ns: int) -> None:
-        """No-op: the paper leaves loss to the transport."""
 
     def next_ns(self) -> int | None:
         """Return the time of the next increase, or of a pending cut."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.control import Inert, Parameters
 from hpn.traffic.congestion.hop import Hop
 from hpn.traffic.congestion.scale import Scale
 
@@ -60,7 +60,7 @@ class HpccParameters(Parameters):
                 yield name, f"{getattr(self, name)} bit/s is no rate of this link; write {limits}"
 
 
-class Hpcc:
+class Hpcc(Inert):
     """Control of one queue pair. It begins with a window of line rate x T."""
 
     def __init__(self, parameters: HpccParameters, line_rate_bps: float, scale: Scale) -> None:
@@ -89,18 +89,12 @@ class Hpcc:
         """Smoothed load of the busiest link with its queue, U; 1 is a full link without a queue."""
         return self._utilisation
 
-    def on_sent(self, bytes_: int, now_ns: int) -> None:
-        """No-op."""
-
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
         """Take the round-trip time if no telemetry has come for long: the window is sent no faster than it allows."""
         silent = self._heard_ns is None or now_ns - self._heard_ns > _SILENT_RTTS * self._base_rtt_ns
         if silent and rtt_ns is not None and rtt_ns > 0:
             self._rtt_ns = rtt_ns
             self._apply()
-
-    def on_cnp(self, now_ns: int) -> None:
-        """No-op: only telemetry signals congestion."""
 
     def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
         """Set the window by the reports of all links; the first reports of a path only begin the measurement."""
@@ -120,13 +114,6 @@ class Hpcc:
         self._hops = ()
         self._reference = self._window = self._window / 2
         self._apply()
-
-    def next_ns(self) -> int | None:
-        """Return None: it acts on telemetry."""
-        return None
-
-    def on_timer(self, now_ns: int) -> None:
-        """No-op."""
 
     def _measure(self, before: Sequence[Hop]) -> None:
         """MeasureInflight of algorithm 1."""

@@ -14,11 +14,10 @@ depend on the hops of a path.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hpn.traffic.congestion.control import Parameters
-from hpn.traffic.congestion.hop import Hop
+from hpn.traffic.congestion.control import Inert, Parameters
 from hpn.traffic.congestion.scale import Scale
 
 _SMOOTHING = 1 / 8  # RFC 6298
@@ -73,10 +72,8 @@ class SwiftParameters(Parameters):
             yield "timeouts", f"{self.timeouts} in a row never happen; write 1 or more"
 
 
-class Swift:
+class Swift(Inert):
     """Control of one queue pair. It begins at line rate; the first round trip sets the window."""
-
-    probe_bytes = None
 
     def __init__(self, parameters: SwiftParameters, line_rate_bps: float, scale: Scale) -> None:
         self._parameters = parameters
@@ -102,9 +99,6 @@ class Swift:
         scaled = (1 / math.sqrt(self._window) - self._scaling_from) * self._scaling_ns
         return self._target_ns + min(max(scaled, 0.0), self._scaling_range_ns)
 
-    def on_sent(self, bytes_: int, now_ns: int) -> None:
-        """No-op."""
-
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
         """Grow or shrink the window by the round-trip time; without one it does not change."""
         self._timeouts = 0
@@ -124,12 +118,6 @@ class Swift:
             self._cut_ns = now_ns
         self._apply()
 
-    def on_cnp(self, now_ns: int) -> None:
-        """No-op: only delay signals congestion."""
-
-    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
-        """No-op."""
-
     def on_timeout(self, now_ns: int) -> None:
         """Shrink by the most allowed; after several timeouts in a row restart at the minimum."""
         self._timeouts += 1
@@ -141,13 +129,6 @@ class Swift:
             self._window *= 1 - self._parameters.most_decrease
             self._cut_ns = now_ns
         self._apply()
-
-    def next_ns(self) -> int | None:
-        """Return None: it acts on ACKs."""
-        return None
-
-    def on_timer(self, now_ns: int) -> None:
-        """No-op."""
 
     def _may_cut(self, now_ns: int) -> bool:
         return self._cut_ns is None or now_ns - self._cut_ns >= self._rtt_ns

@@ -18,11 +18,10 @@ gradient of 1.25 or more would take all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hpn.traffic.congestion.control import Parameters
-from hpn.traffic.congestion.hop import Hop
+from hpn.traffic.congestion.control import Inert, Parameters
 from hpn.traffic.congestion.scale import Scale
 
 _MOST_DECREASE = 0.5  # ours
@@ -69,10 +68,8 @@ class TimelyParameters(Parameters):
                 yield name, f"{getattr(self, name)} bit/s is no rate of this link; write {limits}"
 
 
-class Timely:
+class Timely(Inert):
     """Control of one queue pair."""
-
-    probe_bytes = None
 
     def __init__(self, parameters: TimelyParameters, line_rate_bps: float, scale: Scale) -> None:
         self._parameters = parameters
@@ -89,9 +86,6 @@ class Timely:
         self._falling = 0  # updates in a row without a rise
         self.rate_bps = line_rate_bps
 
-    def on_sent(self, bytes_: int, now_ns: int) -> None:
-        """No-op."""
-
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
         """Update the rate by the round-trip time, once a segment and a minimum round trip are over."""
         self._acked_bytes += bytes_
@@ -104,23 +98,10 @@ class Timely:
             self._update(rtt_ns, rtt_ns - self._rtt_ns)
         self._rtt_ns = rtt_ns
 
-    def on_cnp(self, now_ns: int) -> None:
-        """No-op: only delay signals congestion."""
-
-    def on_telemetry(self, hops: Sequence[Hop], rtt_ns: int, now_ns: int) -> None:
-        """No-op."""
-
     def on_timeout(self, now_ns: int) -> None:
         """Shrink by the most allowed."""
         self._falling = 0
         self._cut(_MOST_DECREASE)
-
-    def next_ns(self) -> int | None:
-        """Return None: it acts on ACKs."""
-        return None
-
-    def on_timer(self, now_ns: int) -> None:
-        """No-op."""
 
     def _update(self, rtt_ns: int, change_ns: int) -> None:
         values = self._parameters

@@ -36,7 +36,7 @@ _Where = frozenset[tuple[str, str]]
 def causes(metrics: DrillMetrics) -> tuple[str, ...]:
     """Return a line for each cause."""
     told: dict[_Where, str] = {}
-    found = [*_before(metrics, told)]
+    found = [*_before(metrics, told), *_held_back(metrics)]
     for result in metrics.edges:
         found += _of_edge(metrics, result, told)
     more = len(found) - _MOST_CAUSES
@@ -49,6 +49,19 @@ def _before(metrics: DrillMetrics, told: dict[_Where, str]) -> Iterator[str]:
     if links:
         pfc = "" if metrics.buffers is None else "PFC stops senders there, or "
         yield f"{_BEFORE}: {links}: {pfc}loss there is congestion"
+
+
+def _held_back(metrics: DrillMetrics) -> Iterator[str]:
+    """Yield what waits at hosts that PFC stopped, where nobody knows paths: it counts as lost."""
+    if metrics.offered is not None or not any(edge.lost for flow in metrics.flows for edge in flow.edges):
+        return
+    held = [each for each in metrics.buffers or () if not each.is_switch and each.paused_ns and each.queue_bytes]
+    if held:
+        most = max(held, key=lambda each: each.queue_bytes)
+        yield (
+            f"PFC stopped senders: at the end {most.queue_bytes / 1e6:.1f} MB wait at {most.port}, stopped for"
+            f" {most.paused_ns / 1e6:,.0f} ms; what waits counts as lost, and a link on its way is overloaded"
+        )
 
 
 def _of_edge(metrics: DrillMetrics, result: EdgeResult, told: dict[_Where, str]) -> Iterator[str]:

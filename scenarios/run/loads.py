@@ -26,6 +26,7 @@ from hpn.scenarios.model.offered import Going, offered_load
 from hpn.scenarios.run.load_pieces import Links32, differ, pieces_after
 from hpn.scenarios.run.observation import Observation
 from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.policies import OFF
 from hpn.traffic.flows.flow import FlowSpec
@@ -63,9 +64,9 @@ class _Between:
 
 
 def offered_in(planned: PlannedRun, observed: Observation, events: Sequence[Event]) -> Offered | None:
-    """Return the offered load of a run's streams; None for a job or a run without streams."""
+    """Return the offered load of a run's streams; None for a job, without streams, or where switches balance."""
     begin = observed.paths
-    if begin is None or planned.drill.job is not None or not observed.flows:
+    if begin is None or planned.drill.job is not None or not observed.flows or balances(planned.drill.topology):
         return None
     return _Run(planned, observed, events).offered(planned.drill)
 

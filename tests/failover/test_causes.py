@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from hpn.failover.analysis.buffers import ClassUse
 from hpn.failover.analysis.causes import causes
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import EdgeKind
@@ -14,6 +15,7 @@ from hpn.failover.analysis.offered import Offered, StablePeriod, UndeliveredFlow
 from hpn.failover.analysis.settings import QUICK
 from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import HIT, MS, Dead, S, edge, flow, record
+from tests.results.sample import class_use
 
 FAULT, END = 4 * S, 10 * S
 LOST = "failure of link: 1 flow lost packets until failover was over: the last "
@@ -69,3 +71,33 @@ def test_loss_without_a_path_ends_with_the_repair_if_there_is_one() -> None:
     metrics = analyse([one], *whole.tables, (), edges, (S, 3 * S), QUICK)
     (cause,) = causes(replace(metrics, offered=Offered((stranded,), (), 1)))
     assert cause.endswith("1 flow lost packets until the repair of link")
+
+
+def _use(*, is_switch: bool, paused_ns: int = 0, queue: int = 0) -> ClassUse:
+    made = class_use("p0.s0.h0:r0p0", 3)
+    return replace(made, is_switch=is_switch, paused_ns=paused_ns, queue_bytes=queue)
+
+
+@pytest.mark.parametrize(
+    ("buffers", "lost_ms", "says"),
+    [
+        ((_use(is_switch=False, paused_ns=2 * S, queue=3_400_000),), 300, True),
+        ((_use(is_switch=False, paused_ns=2 * S, queue=3_400_000),), 0, False),
+        ((_use(is_switch=False, paused_ns=2 * S),), 300, False),
+        ((_use(is_switch=True, paused_ns=2 * S, queue=3_400_000),), 300, False),
+        (None, 300, False),
+    ],
+    ids=["a host waits", "nothing was lost", "it has caught up", "a switch holds it", "no buffers"],
+)
+def test_what_waits_at_a_stopped_host_is_told_where_nobody_knows_paths(
+    buffers: tuple[ClassUse, ...] | None, lost_ms: int, says: bool
+) -> None:
+    one = flow()
+    whole = record(one, END - S, (Dead(FAULT, FAULT + lost_ms * MS),) if lost_ms else ())
+    metrics = analyse([one], *whole.tables, (), [edge(FAULT, END)], (S, 3 * S), QUICK)
+    told_of = [cause for cause in causes(replace(metrics, buffers=buffers)) if cause.startswith("PFC stopped senders")]
+    assert [("3.4 MB wait at p0.s0.h0:r0p0" in cause, "2,000 ms" in cause) for cause in told_of] == [
+        (True, True)
+    ] * says
+    known = Offered((), (), 1)
+    assert not any("PFC" in cause for cause in causes(replace(metrics, buffers=buffers, offered=known)))

@@ -87,6 +87,10 @@ def test_validate_and_show_name_the_links_that_a_crash_overloads(tmp_path: Path)
     said = CliRunner().invoke(command_line, ["drill", "validate", str(tmp_path / "lossless.yaml")])
     assert "108 % of its rate" in said.output
     assert "PFC stops senders there" in said.output
+    balanced = re.sub("buffer: 4 MB}", "balancing: {policy: adaptive}}", (tmp_path / "lossless.yaml").read_text())
+    (tmp_path / "balanced.yaml").write_text(balanced)
+    said = CliRunner().invoke(command_line, ["drill", "validate", str(tmp_path / "balanced.yaml")])
+    assert "of its rate" not in said.output, "no flow has one path there"
     shown = CliRunner().invoke(command_line, ["drill", "show", str(tmp_path / "m.yaml")]).output
     assert "offered load once failover is over" in shown
     assert "before: 48 % of the rate of the busiest link" in shown

@@ -461,14 +461,19 @@ static void set_dscp(struct sk_buff *skb, u8 dscp)
 		ipv6_change_dsfield(ipv6_hdr(skb), INET_ECN_MASK, dscp << 2);
 }
 
-/* The first so many bytes of a RoCEv2 packet's BTH and what follows, writable; NULL if it is none. */
+static int bth_offset(const struct sk_buff *skb)
+{
+	return skb_network_offset(skb) + sizeof(struct iphdr) + sizeof(struct udphdr);
+}
+
+/* The first so many bytes of a RoCEv2 packet's BTH and what follows, to read; NULL if it is none. */
 static u8 *rdma_of(struct sk_buff *skb, int bytes)
 {
-	int udp_at = skb_network_offset(skb) + sizeof(struct iphdr), at = udp_at + sizeof(struct udphdr);
+	int at = bth_offset(skb);
 
-	if (skb->protocol != htons(ETH_P_IP) || ip_hdr(skb)->protocol != IPPROTO_UDP || ip_hdr(skb)->ihl != 5 ||
-	    skb->len < at + bytes || ((struct udphdr *)(skb->data + udp_at))->dest != htons(ROCE_PORT) ||
-	    skb_ensure_writable(skb, at + bytes))
+	if (skb->protocol != htons(ETH_P_IP) || !pskb_may_pull(skb, at + bytes) ||
+	    ip_hdr(skb)->protocol != IPPROTO_UDP || ip_hdr(skb)->ihl != 5 ||
+	    ((struct udphdr *)(skb->data + at - sizeof(struct udphdr)))->dest != htons(ROCE_PORT))
 		return NULL;
 	return skb->data + at;
 }
@@ -477,9 +482,10 @@ static u8 *rdma_of(struct sk_buff *skb, int bytes)
 static void mark_rdma(struct sk_buff *skb, const struct mmu_options *conf)
 {
 	u8 *bth = conf->rdma_dscp && !dscp_of(skb) ? rdma_of(skb, 1) : NULL;
+	u8 dscp = bth && *bth == BTH_CNP ? conf->cnp_dscp : conf->rdma_dscp;
 
-	if (bth)
-		set_dscp(skb, *bth == BTH_CNP ? conf->cnp_dscp : conf->rdma_dscp);
+	if (bth && !skb_ensure_writable(skb, bth_offset(skb)))
+		set_dscp(skb, dscp);
 }
 
 /* Cut an IPv4 packet of UDP. The lengths follow and UDP's checksum goes, so that the receiver's stack accepts it. */
@@ -587,9 +593,9 @@ static void tell(struct sk_buff *skb, struct mmu_port *port, u64 now)
 	if (!bth || *bth != BTH_INT || bth[INT_AT] >= bth[INT_AT + 1])
 		return;
 	at = INT_AT + 4 + bth[INT_AT] * sizeof(*hop);
-	bth = rdma_of(skb, at + sizeof(*hop));
-	if (!bth)
+	if (skb_ensure_writable(skb, bth_offset(skb) + at + sizeof(*hop)))
 		return;
+	bth = skb->data + bth_offset(skb);
 	for (class = 0; class < CLASSES; class++) {
 		sent += port->queues[class].count.sent_bytes;
 		queue += port->queues[class].count.queue;

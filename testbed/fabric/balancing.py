@@ -1,4 +1,4 @@
-"""Balancing by switches: who chooses among the next hops of a route, and how long a flow stays with a choice. Pure.
+"""Balancing by switches: choice among the next hops of a route, and how long a flow stays with it. Pure.
 
 Without it a switch hashes a flow's addresses and ports (ECMP), and every packet of the flow takes one path. The
 queue discipline of our guest kernel (testbed/vm/sch_mmu.c) can choose by itself: for each packet, or for each flowlet,

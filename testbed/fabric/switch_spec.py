@@ -82,7 +82,7 @@ class TrimmingSpec(_Keys):
 
 
 class BalancingSpec(_Keys):
-    """Who chooses among next hops of equal cost: the switch, in place of a hash of the flow."""
+    """Balancing: the switch chooses among next hops of equal cost, in place of a hash of the flow."""
 
     policy: Annotated[str, OneOf(BALANCERS)]
     gap_ms: float | None = Field(

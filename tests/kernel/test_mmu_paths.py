@@ -64,17 +64,17 @@ def test_a_flow_of_ecmp_has_one_link_and_a_sprayed_one_has_both() -> None:
         assert count.mbps(1.0) == pytest.approx(mbps, rel=0.06), balance
 
 
-def test_the_shortest_queue_is_even_to_a_packet_and_a_random_one_is_not() -> None:
-    """At 90 % of both links: packets that come one by one never wait for each other by more than one."""
-    found = {}
+def test_queues_stay_short_where_packets_take_the_shortest_one() -> None:
+    """At 90 % of both links one that comes finds a queue of a few packets at most; at random some find many."""
+    longest = {}
     for balance in (Balance.BY_QUEUE, Balance.BY_RANDOM):
         net = fork(balance)
         (count,) = net.offer([Offer("h1", "h3", rate_bps=RATE * 18 // 10)])
         ports = [net.counters("s1", to) for to in ("s2", "s3")]
-        found[balance] = abs(ports[0].sent_packets - ports[1].sent_packets), max(each.queue_max for each in ports)
+        longest[balance] = max(each.queue_max for each in ports)
         assert sum(each.sent_packets for each in ports) + sum(each.drops for each in ports) == count.sent
-    assert found[Balance.BY_QUEUE][1] < found[Balance.BY_RANDOM][1]
-    assert found[Balance.BY_QUEUE][0] < found[Balance.BY_RANDOM][0]
+    assert longest[Balance.BY_QUEUE] <= 4 * FRAME
+    assert longest[Balance.BY_RANDOM] > 2 * longest[Balance.BY_QUEUE]
 
 
 def test_a_flowlet_stays_on_its_way_and_the_next_may_take_another() -> None:

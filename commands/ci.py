@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +23,7 @@ from hpn.commands.waiting import say, still_runs, waiting
 from hpn.results.export.ci import OF_BASELINES, OF_FILES, ci_document, ci_table, gate_lines
 from hpn.results.export.ci_runs import Repeats, grouped
 from hpn.results.export.ci_runs import exit_code as ci_exit_code
+from hpn.results.index.scan import run_folders
 from hpn.results.run.folder import prepare
 from hpn.scenarios.batch.pool.choose import pool_for
 from hpn.scenarios.batch.suite import baselines, schedule
@@ -155,3 +158,25 @@ def _save(groups: Sequence[Repeats], out: Path, folder: Path, page: Page) -> Non
         page.tell(f"kept: {folder / name}" if text else f"not kept, for the drill is no pass: {folder / name}")
     if any(len(group.runs) == 1 for group in groups):
         page.tell(f"{folder} has drills of one run: the phase of a timer alone can move its figures; write repeats: 5")
+
+
+@ci.command("bmwg")
+@click.argument("folder", type=_DIR)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write.")
+@click.option("--json", "as_json", is_flag=True, help="Write the exact figures as JSON, not Markdown.")
+def ci_bmwg(folder: Path, out: Path, as_json: bool) -> None:
+    """Write the runs below FOLDER as the report that the IETF's BMWG draft for AI training fabrics asks for.
+
+    \b
+    hpn ci run examples/ci/bmwg.yaml --out ci-out
+    hpn ci bmwg ci-out --out bmwg.md
+    """
+    from hpn.results.bmwg.report import Entry, document, markdown  # numpy
+    from hpn.results.run.reading import read
+
+    runs = [Entry(os.path.relpath(each.path, folder), read(Path(each.path))) for each in run_folders(folder)]
+    if not runs:
+        raise InputError(f"no run below {folder}; make some: hpn ci run examples/ci/bmwg.yaml --out {folder}")
+    write(out, json.dumps(document(runs), indent=2) + "\n" if as_json else markdown(runs))
+    click.echo(out)
+    tell_next("ci bmwg", folder=folder)

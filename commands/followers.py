@@ -35,6 +35,7 @@ FOLLOWERS: Mapping[str, Sequence[str]] = {
     "campaign run": ["hpn drill run {drill}", "hpn campaign show {folder}"],
     "campaign show": ["hpn drill run {drill}", "hpn report {folder}"],
     "ci run": ["hpn report {run}", "hpn results ls --runs {folder}"],
+    "ci bmwg": ["hpn results ls --runs {folder}"],
     "model": ["hpn model link-down --times {times}"],
     "month": ["hpn month --assumptions [--set {changes}]"],
     "plan": ["hpn up {topology}", "hpn model link-down --topology {too_large}"],

@@ -49,11 +49,17 @@ class ClaimRow:
     without: tuple[WithoutRow, ...] = ()
     known: bool = False
     points: Points = ()  # figures behind the answer, for pictures
+    details: str = ""  # of ``ours``
+
+    @property
+    def found(self) -> str:
+        """Our result with its details."""
+        return "; ".join(each for each in (self.ours, self.details) if each)
 
 
 def _cells(row: ClaimRow) -> tuple[str, ...]:
     without = "; ".join(f"{each.what}: {each.answer.value}" for each in row.without) or "-"
-    return row.claim, row.paper, row.ours, row.answer.value, without, row.by, row.why
+    return row.claim, row.paper, row.found, row.answer.value, without, row.by, row.why
 
 
 def claims_table(rows: Iterable[ClaimRow]) -> Table:

@@ -7,6 +7,7 @@ beyond 9 s takes an outage that the second retry, after 8.59 s, still meets, or 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -46,6 +47,7 @@ class Pattern:
             f"{flap}.count": self.count,
             f"{flap}.period": f"{self.period_ms} ms",
             f"{flap}.duty": f"{100 * self.down_ms / self.period_ms:g} %",
+            "job.training.data_size": "100 KB",
             "expect": _EXPECT,
         }
         return Variant(self.name(drill), drill, changes)
@@ -64,7 +66,7 @@ _RUNS = {drill: tuple(pattern.name(drill) for pattern in PATTERNS) for drill in 
 def halt(job: JobMetrics) -> Check:
     """Compare what a flap adds to an iteration with the paper's halt; a dead job halts for good."""
     if job.deaths or job.edges[-1].rate_after == 0:
-        return at_least("", float("inf"), HALT_MS, strict=True)
+        return at_least("", math.inf, HALT_MS, strict=True)
     halt_ms = max(each.ms for each in job.iterations) - job.mean_ms
     low, high = around(halt_ms, job.tick_ms)
     return at_least("", halt_ms, HALT_MS, low=low, high=high, strict=True)
@@ -78,22 +80,20 @@ def flap_job(found: ClaimEvidence) -> Finding:
         f"halted longer by {len(longer)} of {len(PATTERNS)} patterns, up to {_seconds(single)}; HPN by "
         f"{sum(each.outcome is Outcome.PASS for each in hpn)}, up to {_seconds(hpn)}"
     )
-    points = tuple(
-        {
-            "count": pattern.count,
-            "down_ms": pattern.down_ms,
-            "period_ms": pattern.period_ms,
-            "single_ms": one.measured or 0.0,
-            "hpn_ms": other.measured or 0.0,
-        }
-        for pattern, one, other in zip(PATTERNS, single, hpn, strict=True)
-    )
+    points = tuple(_point(*each) for each in zip(PATTERNS, single, hpn, strict=True))
     return Finding(text, bool(longer) and all(each.outcome is Outcome.FAIL for each in hpn), points)
+
+
+def _point(pattern: Pattern, single: Check, hpn: Check) -> dict[str, float]:
+    """Return a pattern with both halts; the halt of a job that did not go on is left out."""
+    halts = {"single_ms": single.measured, "hpn_ms": hpn.measured}
+    told = {name: ms for name, ms in halts.items() if ms is not None and math.isfinite(ms)}
+    return {"count": pattern.count, "down_ms": pattern.down_ms, "period_ms": pattern.period_ms, **told}
 
 
 def _seconds(halts: list[Check]) -> str:
     longest = max(each.measured or 0.0 for each in halts)
-    return "death" if longest == float("inf") else f"{longest / 1000:.1f} s"
+    return "death" if longest == math.inf else f"{longest / 1000:.1f} s"
 
 
 CLAIMS = (

@@ -9,7 +9,7 @@ in a band whose reason the claim gives.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from hpn.failover.analysis.job import JobMetrics
@@ -84,8 +84,8 @@ class Faster:
             return _UNTOLD
         gain = estimate([other / better - 1 for better, other in periods])
         better, other = fmean(pair[0] for pair in periods), fmean(pair[1] for pair in periods)
-        text = f"{gain.text()}; an {self.what} takes {better:.0f} ms, else {other:.0f} ms"
-        return Finding(text, says_the_same(gain, self.paper, self.band))
+        times = f"an {self.what} takes {better:.0f} ms, else {other:.0f} ms"
+        return Finding(gain.text(), says_the_same(gain, self.paper, self.band), details=times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ class ShorterQueues:
             return _UNTOLD
         change = estimate([better / other - 1 if other else 0.0 for better, other in queues])
         better, other = fmean(pair[0] for pair in queues), fmean(pair[1] for pair in queues)
-        text = f"{change.text()}: {better:.2f} ms on the mean of ports towards NICs, else {other:.2f} ms"
-        return Finding(text, says_the_same(change, self.paper, self.band))
+        queued = f"{better:.2f} ms on the mean of ports towards NICs, else {other:.2f} ms"
+        return Finding(change.text(), says_the_same(change, self.paper, self.band), details=queued)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class FasterTraining:
         share = f"; sums are {better / (better + compute):.1%} of an iteration"
         if needed > 0:
             share += f", for {self.paper:+.1%} they would be {better / (needed + better):.1%}"
-        return Finding(told.ours + share, told.agrees)
+        return replace(told, ours=told.ours + share)
 
 
 def _compute_ms(metrics: DrillMetrics) -> float | None:

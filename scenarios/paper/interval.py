@@ -30,10 +30,9 @@ class Estimate:
         """Return True if the value lies in the interval."""
         return self.low <= value <= self.high
 
-    def text(self, digits: int = 1) -> str:
-        """Return the estimate of a share as text: '+71.2% (95 % interval +60.0 to +82.4%, 12 draws)'."""
-        low, high = self.low * 100, self.high
-        return f"{self.mean:+.{digits}%} (95 % interval {low:+.{digits}f} to {high:+.{digits}%}, {self.draws} draws)"
+    def text(self) -> str:
+        """Return the estimate of a share as text: '+71.2% (95 %: +60.0 to +82.4%)'."""
+        return f"{self.mean:+.1%} (95 %: {self.low * 100:+.1f} to {self.high:+.1%})"
 
 
 @dataclass(frozen=True, slots=True)

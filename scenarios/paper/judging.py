@@ -49,9 +49,8 @@ def judge(claim: Claim, ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]
     differs = answer is ClaimAnswer.DIFFERS and bool(claim.shortfall)
     reasons = (claim.shortfall if differs else "", claim.counted, claim.why)
     why = "; ".join(reason for reason in reasons if reason)
-    return ClaimRow(
-        claim.key, claim.claim, claim.paper, finding.ours, answer, by, why, without, differs, finding.points
-    )
+    row = ClaimRow(claim.key, claim.claim, claim.paper, finding.ours, answer, by, why, without, known=differs)
+    return replace(row, points=finding.points, details=finding.details)
 
 
 def _evidence(claim: Claim, ran: Mapping[str, Ran], paths: Mapping[str, PathFigures], draws: int) -> ClaimEvidence:

@@ -48,12 +48,13 @@ class ClaimEvidence:
 class Finding:
     """Result for a claim. ``agrees`` is None if unknown: there is no figure, or its limit lies in its interval.
 
-    ``points``: figures behind the answer, for pictures.
+    ``points``: figures behind the answer, for pictures. ``details``: further words, left out where room is scarce.
     """
 
     ours: str
     agrees: bool | None
     points: Points = ()
+    details: str = ""
 
 
 def draw_of(drill: str, draw: int) -> str:

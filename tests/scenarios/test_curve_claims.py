@@ -80,7 +80,9 @@ def test_the_share_of_a_loss_lies_between_the_measured_ones(low: float, high: fl
 def test_llamas_share_by_hand() -> None:
     """13.4 GB of 16-bit gradients over 8 NICs of 50 GB/s, round a ring of 32: 64.9 ms; 1.588 s of compute."""
     assert llama_share(2) == pytest.approx(0.0649 / (0.0649 + 1.588), abs=1e-4)
-    assert (pytest.approx(0.0393, abs=1e-4), pytest.approx(0.0756, abs=1e-4)) == SHARES
+    low, high = SHARES
+    assert low == pytest.approx(0.0393, abs=1e-4)
+    assert high == pytest.approx(0.0756, abs=1e-4)
 
 
 def _curve(times: float) -> dict[str, DrillMetrics]:
@@ -114,6 +116,14 @@ def test_a_region_of_patterns_halts_a_single_tor_longer_than_nine_seconds_and_hp
     assert found.agrees
     assert found.ours == f"halted longer by 1 of {len(PATTERNS)} patterns, up to 12.9 s; HPN by 0, up to 0.0 s"
     assert found.points[-1] == {"count": 5, "down_ms": 600, "period_ms": 4000, "single_ms": 12_900, "hpn_ms": 0.0}
+
+
+def test_a_job_that_died_has_no_halt_among_the_points() -> None:
+    runs = _flaps(4290, 0, PATTERNS[-1], 12_900) | {PATTERNS[0].name(SINGLE): _job(_chain(435), died=True)}
+    found = flap_job(_evidence(runs))
+    assert found.points[0] == {"count": 1, "down_ms": 200, "period_ms": 800, "hpn_ms": 0.0}
+    assert "halted longer by 2 of" in found.ours
+    assert "up to death; HPN by 0" in found.ours
 
 
 def test_no_pattern_that_halts_longer_or_hpn_that_halts_too_differ() -> None:

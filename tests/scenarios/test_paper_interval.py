@@ -25,7 +25,7 @@ def test_an_interval_by_hand() -> None:
     assert found.draws == 3
     assert found.mean == pytest.approx(0.6)
     assert [found.low, found.high] == pytest.approx([0.6 - 0.2484, 0.6 + 0.2484], abs=1e-4)
-    assert found.text() == "+60.0% (95 % interval +35.2 to +84.8%, 3 draws)"
+    assert found.text() == "+60.0% (95 %: +35.2 to +84.8%)"
 
 
 @given(DRAWN)

@@ -6,7 +6,7 @@ HPN := $(VENV)/bin/hpn
 # leave a quarter of the time unused, as many a test waits for timers of protocols.
 PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table growth setup slurm-trial guests calibration extras clients judges mutants survivors screenshots pictures site tutorial dist image clean
+.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table growth setup slurm-trial guests calibration extras clients judges mutants survivors screenshots pictures claim-pictures site tutorial dist image clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -106,6 +106,10 @@ screenshots: extras
 # The pictures in README and docs, from runs made now in virtual time (four minutes).
 pictures: kernel extras
 	$(VENV)/bin/python -m tests.docs.pictures docs/pictures
+
+# The pictures of docs/reproduction.md, from what hpn reproduce has found; a claim that it did not judge keeps its picture.
+claim-pictures: setup
+	$(VENV)/bin/python -m tests.docs.claim_pictures runs/reproduce/reproduction.json docs/pictures
 
 # The documentation as a site, build/site/html/index.html; a dead link is an error. What it needs is installed the first time.
 site: setup

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from hpn.results.text.tables import table
 from hpn.scenarios.paper.claim import ClaimAnswer
+from hpn.scenarios.paper.measures import Points
 from hpn.testbed.errors import InputError
 
 _COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
@@ -47,11 +48,18 @@ class ClaimRow:
     why: str
     without: tuple[WithoutRow, ...] = ()
     known: bool = False
+    points: Points = ()  # figures behind the answer, for pictures
+    details: str = ""  # of ``ours``
+
+    @property
+    def found(self) -> str:
+        """Our result with its details."""
+        return "; ".join(each for each in (self.ours, self.details) if each)
 
 
 def _cells(row: ClaimRow) -> tuple[str, ...]:
     without = "; ".join(f"{each.what}: {each.answer.value}" for each in row.without) or "-"
-    return row.claim, row.paper, row.ours, row.answer.value, without, row.by, row.why
+    return row.claim, row.paper, row.found, row.answer.value, without, row.by, row.why
 
 
 def claims_table(rows: Iterable[ClaimRow]) -> Table:
@@ -59,9 +67,9 @@ def claims_table(rows: Iterable[ClaimRow]) -> Table:
     return table("HPN, SIGCOMM 2024: what the paper says and what was found here", _COLUMNS, map(_cells, rows))
 
 
-def document(rows: Iterable[ClaimRow], engine: str) -> dict[str, object]:
+def document(rows: Iterable[ClaimRow], engine: str, draws: int) -> dict[str, object]:
     """Return the claims as a JSON document."""
-    return {"engine": engine, "claims": [asdict(row) for row in rows]}
+    return {"engine": engine, "draws": draws, "claims": [asdict(row) for row in rows]}
 
 
 def markdown(rows: Sequence[ClaimRow], engine: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from hpn.scenarios.paper.measures import ClaimEvidence, Finding
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding, draw_of
+from hpn.scenarios.paper.variants import Variant
 
 
 class ClaimAnswer(StrEnum):
@@ -14,6 +15,7 @@ class ClaimAnswer(StrEnum):
 
     AGREES = "agrees"  # a run confirms it; a figure may differ, for the reason given
     COMPUTED = "agrees, computed"  # by calculation: no packet was sent
+    COUNTED = "counted"  # it agrees, and is true by construction of the two networks: a run can only count it
     DIFFERS = "differs"
     NOT_SHOWN = "not shown"  # it agrees, but so does a network without the feature that the paper credits
     NOT_TOLD = "not told"  # the limit lies in the interval of a figure, or there is no figure
@@ -24,7 +26,7 @@ class ClaimAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """Network without the claimed feature, and the runs on it that replace the claim's own.
+    """Network without the claimed feature, and the drills on it that replace the claim's own.
 
     ``instead``: replacements by drill of the claim. ``pod``: the preset counted instead of ``pod``.
     """
@@ -33,12 +35,25 @@ class Without:
     instead: Mapping[str, str] = field(default_factory=dict)
     pod: str = ""
 
+    def runs(self, drills: Iterable[str], draws: int) -> Iterator[tuple[str, str]]:
+        """Yield each run of these drills that is replaced, and its replacement; ``draws`` is 0 for one run of each.
+
+        A drill of the claim that replaces another one is taken a draw further: the same network with other luck.
+        """
+        own = set(drills)
+        for name, other in self.instead.items():
+            if not draws:
+                yield name, other
+            for draw in range(1, draws + 1):
+                yield draw_of(name, draw), draw_of(other, draw % draws + 1 if other in own else draw)
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One claim of the paper. Without ``judge`` it is not covered here, and ``why`` says what is missing.
 
-    ``shortfall`` explains a known difference; a claim that differs without one is news.
+    ``drawn``: each of its drills is run with several draws. ``counted``: why it is true by construction. ``shortfall``
+    explains a known difference; a claim that differs without one is news. ``variants``: drills that are made of others.
     """
 
     key: str
@@ -51,24 +66,52 @@ class Claim:
     paths: bool = False  # path figures are a second opinion
     without: tuple[Without, ...] = ()
     shortfall: str = ""
+    drawn: bool = False
+    counted: str = ""
+    variants: tuple[Variant, ...] = ()
 
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """Required drills, each once: those of the claim, then those on networks without its feature."""
-        others = (name for each in self.without for name in each.instead.values())
-        return tuple(dict.fromkeys((*self.drills, *others)))
+    def runs(self, draws: int) -> tuple[str, ...]:
+        """Return the runs needed, each once: its own, then those on networks without its feature."""
+        others = (other for each in self.without for _, other in each.runs(self.drills, self._draws(draws)))
+        return tuple(dict.fromkeys((*self.own_runs(draws), *others)))
+
+    def own_runs(self, draws: int) -> tuple[str, ...]:
+        """Return the runs of the claim's own drills."""
+        if not self.drawn:
+            return self.drills
+        return tuple(draw_of(drill, draw) for drill in self.drills for draw in range(1, draws + 1))
+
+    def instead(self, without: Without, draws: int) -> dict[str, str]:
+        """Return the runs that replace the claim's own on a network without its feature."""
+        return dict(without.runs(self.drills, self._draws(draws)))
+
+    def _draws(self, draws: int) -> int:
+        return draws if self.drawn else 0
 
 
-DRAWS = (1, 2, 3)
-"""Seeds of a comparison. One draw is not enough: without hash collisions nothing is lost, with them half the rate."""
+def lacks(claim: Claim) -> Iterator[str]:
+    """Yield what an entry must say and does not: a claim that is judged needs networks without its feature."""
+    for name in ("key", "claim", "paper", "why"):
+        if not getattr(claim, name):
+            yield name
+    if claim.judge is None:
+        return
+    if not claim.drills and not claim.by:
+        yield "drills, or what it is computed by"
+    if not claim.without:
+        yield "networks without its feature"
+    for each in claim.without:
+        if bool(each.pod) == bool(each.instead):
+            yield f"runs, or else a pod, without {each.what}"
+        if not set(each.instead) <= set(claim.drills) or any(name == other for name, other in each.instead.items()):
+            yield f"other drills in place of its own without {each.what}"
 
 
-def drawn(drill: str, seeds: Sequence[int] = DRAWS) -> tuple[str, ...]:
-    """Return the runs of a drill with these topology seeds, which set hashes, source ports and orders of hosts."""
-    return tuple(f"{drill}@{seed}" for seed in seeds)
+DRAWS = 12
+"""Draws of a comparison by default: of 3, an interval is 2.3 times as wide."""
 
 
 def drill_of(run: str) -> tuple[str, int | None]:
-    """Return the drill of a run by its name, and the seed if it has one."""
-    drill, _, seed = run.partition("@")
-    return drill, int(seed) if seed else None
+    """Return the drill of a run by its name, and the draw if it is one."""
+    drill, _, draw = run.partition("@")
+    return drill, int(draw) if draw else None

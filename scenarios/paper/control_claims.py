@@ -34,7 +34,7 @@ def shorter_queue(found: ClaimEvidence) -> Finding:
     return Finding(text, queue < longer / 2 and stops < more)
 
 
-CONTROL_CLAIMS = (
+CLAIMS = (
     Claim(
         "hpcc-queue",
         "HPCC instead of DCQCN: an incast leaves the queue next to empty, and PFC stops fewer (SIGCOMM 2019)",

@@ -1,26 +1,22 @@
 """Comparison of two networks with the same work, draw by draw: the speed-up of the better one. Pure.
 
 The paper's figures are ratios of the paces of two networks. Here a ratio is computed for every draw. A draw is a seed
-of the topology, which sets the hashes of switches and LAGs, and the order of hosts if random. The mean ratio is
-compared with the paper's figure, and the spread is shown.
+of the topology, which sets the hashes of switches and LAGs, and the order of hosts if random. The mean ratio with its
+95 % interval is compared with the paper's figure. It agrees if the figure lies in the interval, or the whole interval
+in a band whose reason the claim gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.scenarios.paper.interval import Band, estimate, says_the_same
 from hpn.scenarios.paper.job_judges import job_of
-from hpn.scenarios.paper.measures import ClaimEvidence, Finding, mean_queue_ms
-
-FACTOR = 2.0
-"""Factor, our choice: a mean gain within it agrees with the paper's.
-
-The paper's figures are the highest that it saw ('up to'), on networks 50 times as large.
-"""
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding, draw_of, mean_queue_ms
 
 WARM_UP_NS = 10**9
 """Warm-up: iterations that end earlier are not counted, as nccl-tests leaves out its first ones.
@@ -46,31 +42,26 @@ def period_ms(job: JobMetrics) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Runs of the supposedly better network, and of the other: one for each draw, or one for all draws."""
+    """Drills of the supposedly better network, and of the other; each is run with every draw."""
 
-    better: tuple[str, ...]
-    other: tuple[str, ...]
+    better: str
+    other: str
 
     @property
-    def runs(self) -> tuple[str, ...]:
-        """Runs of both networks."""
-        return (*self.better, *self.other)
+    def drills(self) -> tuple[str, str]:
+        """Drills of both networks."""
+        return self.better, self.other
 
     def of(
         self, found: ClaimEvidence, figure: Callable[[DrillMetrics], float | None]
     ) -> list[tuple[float, float]] | None:
         """Return a figure of both networks, draw by draw; None when a run has none."""
-        draws = max(len(self.better), len(self.other))
         both = [
-            (figure(found.drills[_at(self.better, draw)]), figure(found.drills[_at(self.other, draw)]))
-            for draw in range(draws)
+            tuple(figure(found.drills[draw_of(drill, draw)]) for drill in self.drills)
+            for draw in range(1, found.draws + 1)
         ]
         told = [(one, two) for one, two in both if one is not None and two is not None]
-        return told if len(told) == draws else None
-
-
-def _at(runs: Sequence[str], draw: int) -> str:
-    return runs[draw % len(runs)]
+        return told if len(told) == found.draws else None
 
 
 def _period(metrics: DrillMetrics) -> float | None:
@@ -79,48 +70,41 @@ def _period(metrics: DrillMetrics) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Faster:
-    """Judge: in every draw the better network is faster, and on average by about the paper's gain."""
+    """Judge: the better network is faster by the paper's gain, or within ``band``."""
 
     pair: Pair
     paper: float  # gain as a share
     what: str = "iteration"
+    band: Band | None = None
 
     def __call__(self, found: ClaimEvidence) -> Finding:
-        """Return our gains."""
+        """Return our gain."""
         periods = self.pair.of(found, _period)
         if periods is None:
             return _UNTOLD
-        gains = [other / better - 1 for better, other in periods]
+        gain = estimate([other / better - 1 for better, other in periods])
         better, other = fmean(pair[0] for pair in periods), fmean(pair[1] for pair in periods)
-        text = f"{spread(gains)}; an {self.what} takes {better:.0f} ms, else {other:.0f} ms"
-        return Finding(text, says_the_same(gains, self.paper))
-
-
-def says_the_same(gains: Sequence[float], paper: float) -> bool:
-    """Return True if every draw gains, and the mean is within ``FACTOR`` of the paper's."""
-    return min(gains) > 0 and paper / FACTOR <= fmean(gains) <= paper * FACTOR
-
-
-def spread(gains: Sequence[float]) -> str:
-    """Return the gains as text: '+46.2% (3 draws: +38.0 to +51.7%)'."""
-    return f"{fmean(gains):+.1%} ({len(gains)} draws: {min(gains) * 100:+.1f} to {max(gains):+.1%})"
+        times = f"an {self.what} takes {better:.0f} ms, else {other:.0f} ms"
+        return Finding(gain.text(), says_the_same(gain, self.paper, self.band), details=times)
 
 
 @dataclass(frozen=True, slots=True)
 class ShorterQueues:
-    """Judge: in every draw the queues of ports towards NICs are shorter by more than half in the better network."""
+    """Judge: the queues of ports towards NICs are shorter by the paper's share, or within ``band``."""
 
     pair: Pair
+    paper: float  # change as a share, below 0
+    band: Band | None = None
 
     def __call__(self, found: ClaimEvidence) -> Finding:
         """Return our queues: the mean over ports and time, then over draws."""
         queues = self.pair.of(found, mean_queue_ms)
         if queues is None:
             return _UNTOLD
-        shrinks = [better / other - 1 if other else 0.0 for better, other in queues]
+        change = estimate([better / other - 1 if other else 0.0 for better, other in queues])
         better, other = fmean(pair[0] for pair in queues), fmean(pair[1] for pair in queues)
-        text = f"{spread(shrinks)}: {better:.2f} ms on the mean of ports towards NICs, else {other:.2f} ms"
-        return Finding(text, max(shrinks) < -0.5)
+        queued = f"{better:.2f} ms on the mean of ports towards NICs, else {other:.2f} ms"
+        return Finding(change.text(), says_the_same(change, self.paper, self.band), details=queued)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +113,11 @@ class FasterTraining:
 
     pair: Pair
     paper: float
+    band: Band | None = None
 
     def __call__(self, found: ClaimEvidence) -> Finding:
-        """Return our gains; the share is that of the non-compute time of an iteration on the better network."""
-        told = Faster(self.pair, self.paper)(found)
+        """Return our gain; the share is that of the non-compute time of an iteration on the better network."""
+        told = Faster(self.pair, self.paper, band=self.band)(found)
         periods, computes = self.pair.of(found, _period), self.pair.of(found, _compute_ms)
         if periods is None or computes is None:
             return told
@@ -142,7 +127,7 @@ class FasterTraining:
         share = f"; sums are {better / (better + compute):.1%} of an iteration"
         if needed > 0:
             share += f", for {self.paper:+.1%} they would be {better / (needed + better):.1%}"
-        return Finding(told.ours + share, told.agrees)
+        return replace(told, ours=told.ours + share)
 
 
 def _compute_ms(metrics: DrillMetrics) -> float | None:

@@ -1,17 +1,13 @@
-"""Judges of the paper's claims about one link and jobs: halts, failures, lost iterations. Pure.
+"""Judges of the paper's claims about jobs whose only link is away for a while. Pure.
 
 ``scenarios.paper.gains`` compares two networks with the same work.
 """
 
 from __future__ import annotations
 
-from hpn.failover.analysis.budget import around
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.failover.analysis.phrases import plain
-from hpn.results.judge.verdict import at_least
-from hpn.scenarios.paper.judges import HALT_MS
-from hpn.scenarios.paper.measures import ClaimEvidence, Finding, every
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding
 from hpn.testbed.errors import MachineError
 
 
@@ -46,22 +42,3 @@ def long_outage_job(found: ClaimEvidence) -> Finding:
     """Judge single-ToR, repaired after two minutes: a job with NCCL's own timers."""
     told = job_of(found.drills["job-outage-120s"])
     return Finding(_went_on(told), bool(told.deaths))
-
-
-def flap_job(found: ClaimEvidence) -> Finding:
-    """Judge the time that a flapping link without another port adds to the affected iteration."""
-    job = job_of(found.drills["job-flap-single-tor"])
-    if not _goes_on(job):
-        return Finding(_went_on(job), True)
-    halt_ms = max(each.ms for each in job.iterations) - job.mean_ms
-    low, high = around(halt_ms, job.tick_ms)
-    told = at_least("", halt_ms, HALT_MS, low=low, high=high, strict=True)
-    return Finding(f"halted {halt_ms:.0f} ms: an iteration takes {job.mean_ms + halt_ms:.0f} ms", every(told.outcome))
-
-
-def link_down_job(found: ClaimEvidence) -> Finding:
-    """Judge the loss in iterations of a job that fills all ports of its hosts and loses one of 16."""
-    cost = job_of(found.drills["job-link-down-full-load"]).edges[0]
-    lost = 1 - cost.rate_after / cost.rate_before
-    text = f"{-lost:.2%} of iterations ({plain(cost.rate_after)}/s, {plain(cost.rate_before)}/s before)"
-    return Finding(text, 0.03 <= lost <= 0.08)

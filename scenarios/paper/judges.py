@@ -158,7 +158,7 @@ def imbalance(found: ClaimEvidence) -> Finding:
     clos, hpn = (ratios(found.drills[f"port-load-{name}"]) for name in ("clos", "hpn"))
     text = f"Clos: up to {max(clos):.1f}x, median {median(clos):.1f}x; dual plane: {max(hpn):.2f}x ({len(hpn)} NICs)"
     computed = _computed(found, lambda clos, hpn: f"{clos.worst_ratio:.1f}x and {hpn.worst_ratio:.1f}x")
-    return Finding(text + computed, max(clos) >= 2 and max(hpn) < 1.1)
+    return Finding(text, max(clos) >= 2 and max(hpn) < 1.1, details=computed)
 
 
 def polarisation(found: ClaimEvidence) -> Finding:
@@ -184,11 +184,9 @@ def queues(found: ClaimEvidence) -> Finding:
     mean_clos, mean_hpn = (mean_queue_ms(run) for run in runs)
     worst = [max(port.queue_p99_ms for port in ports) for ports in (clos, hpn)]
     shrinks = 1 - mean_hpn / mean_clos if mean_clos else 0.0
-    text = (
-        f"{-shrinks:+.1%}: {mean_clos:.2f} ms with Clos, {mean_hpn:.4f} ms with two planes, on the mean of {len(hpn)} "
-        f"ports at 80 % load; p99 of the worst port {worst[0]:.1f} and {worst[1]:.2f} ms"
-    )
-    return Finding(text, shrinks > 0.5)
+    text = f"{-shrinks:+.1%}: {mean_clos:.2f} ms with Clos, {mean_hpn:.4f} ms with two planes"
+    details = f"mean of {len(hpn)} ports at 80 % load; p99 of the worst port {worst[0]:.1f} and {worst[1]:.2f} ms"
+    return Finding(text, shrinks > 0.5, details=details)
 
 
 def selection(found: ClaimEvidence) -> Finding:
@@ -201,20 +199,20 @@ def selection(found: ClaimEvidence) -> Finding:
     best = paces["disjoint"]
     gains = {name: best / slowest - 1 for name, slowest in paces.items()}
     slowest_pair = worst_pair(found.drills["path-choice-hash"])
-    text = (
-        f"{gains['in-turn']:+.1%} against ports in turn ({gains['hash']:+.1%} against hashes): at 90 % load the "
-        f"slowest NIC gets {best:.0%} through by choice, {paces['in-turn']:.0%} in turn, {paces['hash']:.0%} by hash "
-        f"(the slowest queue pair by hash {slowest_pair:.0%})"
+    text = f"{gains['in-turn']:+.1%} against ports in turn ({gains['hash']:+.1%} against hashes)"
+    through = (
+        f"at 90 % load the slowest NIC gets {best:.0%} through by choice, {paces['in-turn']:.0%} in turn, "
+        f"{paces['hash']:.0%} by hash (the slowest queue pair by hash {slowest_pair:.0%})"
     )
-    computed = _computed(found, _worst_links)
-    return Finding(text + computed, gains["in-turn"] > 0.1)
+    details = "; ".join(each for each in (through, _computed(found, _worst_links)) if each)
+    return Finding(text, gains["in-turn"] > 0.1, details=details)
 
 
 def _computed(found: ClaimEvidence, words: Callable[[PathFigures, PathFigures], str]) -> str:
     """Return a second opinion as text: computed from the exact paths of the host's kernel, if labs can run there."""
     if not found.paths:
         return ""
-    return f"; computed from paths: {words(found.paths['dual-tor-clos'], found.paths['hpn'])}"
+    return f"computed from paths: {words(found.paths['dual-tor-clos'], found.paths['hpn'])}"
 
 
 def _worst_links(_clos: PathFigures, hpn: PathFigures) -> str:

@@ -25,12 +25,15 @@ from hpn.testbed.fabric.inventory import Inventory
 
 _BACK = 0.95
 
+Points = tuple[Mapping[str, float], ...]
+"""Figures of several runs, by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimEvidence:
     """Measured and computed evidence: runs by name, path figures by architecture, the whole pod's inventory.
 
-    A run is a drill, or a drill with another seed: ``DRILL@SEED`` (``scenarios.paper.claim.drawn``).
+    A run is a drill, or a draw of it: ``DRILL@DRAW``, as ``draw_of`` returns it.
     """
 
     drills: Mapping[str, DrillMetrics]
@@ -38,14 +41,25 @@ class ClaimEvidence:
     paths: Mapping[str, PathFigures]
     pod: Inventory
     preset: str = "pod"  # source of ``pod``
+    draws: int = 0  # of each drill of a drawn claim
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Result for a claim. ``agrees`` is None if unknown: there is no figure, or its limit lies in its interval."""
+    """Result for a claim. ``agrees`` is None if unknown: there is no figure, or its limit lies in its interval.
+
+    ``points``: figures behind the answer, for pictures. ``details``: further words, left out where room is scarce.
+    """
 
     ours: str
     agrees: bool | None
+    points: Points = ()
+    details: str = ""
+
+
+def draw_of(drill: str, draw: int) -> str:
+    """Return the run of a drill with this draw, from 1: a seed that sets hashes, source ports and orders of hosts."""
+    return f"{drill}@{draw}"
 
 
 _TOLD = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.INCONCLUSIVE: None}

@@ -1,32 +1,31 @@
-"""Reproduction (``hpn reproduce``): every claim of the paper that a testbed can check, compared with new runs.
+"""Reproduction (``hpn reproduce``): every claim of the paper that a testbed can check, compared with runs.
 
-The claims are in ``scenarios.paper.claims``; here drills are run, paths computed, and the answers written. A claim that
-also holds in a network without its feature is not shown, and a drill that fails is no evidence.
+The claims are in ``scenarios.paper.claims``. Here drills are run unless their runs are on file
+(``scenarios.paper.kept``), paths are computed and the answers written. ``scenarios.paper.judging`` answers.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from hpn.results.judge.verdict import Outcome
-from hpn.results.run.folder import RunFolder
 from hpn.scenarios.batch.pool.drills import Made, RequestedRun, run_all
 from hpn.scenarios.batch.pool.task import Pool
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import load_drill
-from hpn.scenarios.paper.answers import ClaimRow, WithoutRow, document, markdown
-from hpn.scenarios.paper.claim import Claim, ClaimAnswer, Without, drill_of
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.paper.answers import ClaimRow, document, markdown
+from hpn.scenarios.paper.claim import DRAWS, Claim, drill_of
 from hpn.scenarios.paper.claims import CLAIMS
-from hpn.scenarios.paper.measures import ClaimEvidence, Finding
+from hpn.scenarios.paper.judging import Ran, judge
+from hpn.scenarios.paper.kept import Kept
 from hpn.scenarios.paper.path_figures import PathFigures, measure
+from hpn.scenarios.paper.variants import Variant
 from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
-from hpn.testbed.fabric.inventory import inventory
-from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.replacing import replace_text
 from hpn.testbed.vm.engines import ENGINES, HOST, EngineSpec, named
@@ -34,33 +33,15 @@ from hpn.testbed.vm.engines import ENGINES, HOST, EngineSpec, named
 FOLDER = Path(__file__).parent / "drills"
 """Drills used only for claims; the library's are used where it has one."""
 
-JSON, MARKDOWN = "reproduction.json", "reproduction.md"
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """Result of a drill: its run folder, or why it cannot be used.
-
-    ``failed``: True if it failed its own expectations.
-    """
-
-    run: RunFolder | None
-    problem: str = ""
-    failed: bool = False
-
-    @property
-    def answer(self) -> ClaimAnswer:
-        """Answer to a claim that needs this run, if there is a problem with it."""
-        return ClaimAnswer.NO_EVIDENCE if self.failed else ClaimAnswer.NOT_RUN
+JSON, MARKDOWN, DRILLS = "reproduction.json", "reproduction.md", "drills"
 
 
 def choose(keys: Sequence[str]) -> tuple[Claim, ...]:
     """Return the claims of these keys, or all without keys. InputError for an unknown one."""
-    known = {claim.key: claim for claim in CLAIMS}
     for key in keys:
-        if key not in known:
-            raise InputError(f"no claim {key!r}; {did_you_mean(key, list(known), 'claims are')}")
-    return tuple(known[key] for key in keys) or CLAIMS
+        if key not in CLAIMS:
+            raise InputError(f"no claim {key!r}; {did_you_mean(key, list(CLAIMS), 'claims are')}")
+    return tuple(CLAIMS[key] for key in keys or CLAIMS)
 
 
 def default_engine() -> str:
@@ -82,10 +63,30 @@ def drill_file(name: str) -> Path:
     return own if own.is_file() else catalogue.find(name)
 
 
-def wanted_of(claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...]) -> dict[str, RequestedRun]:
-    """Return the runs that the claims need, each into OUT/DRILL or OUT/DRILL@SEED."""
-    spec, names = named(engine), dict.fromkeys(name for claim in claims for name in claim.runs)
-    return {name: RequestedRun(_order(name, out / name, command), spec) for name in names}
+def wanted_of(
+    claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...], draws: int = DRAWS
+) -> dict[str, RequestedRun]:
+    """Return the runs that the claims need, each into OUT/DRILL or OUT/DRILL@DRAW.
+
+    Drills that are variants of others are written to OUT/drills.
+    """
+    spec, names = named(engine), dict.fromkeys(name for claim in claims for name in claim.runs(draws))
+    files = {variant.name: _written(variant, out) for claim in claims for variant in claim.variants}
+    drills = {drill: load_drill(files.get(drill) or drill_file(drill)) for drill, _ in map(drill_of, names)}
+    return {name: RequestedRun(_order(drills, name, out, command), spec) for name in names}
+
+
+def _written(variant: Variant, out: Path) -> Path:
+    file = out / DRILLS / f"{variant.name}.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(file, variant.text(drill_file(variant.drill).read_text()))
+    return file
+
+
+def _order(drills: Mapping[str, Drill], name: str, out: Path, command: tuple[str, ...]) -> Order:
+    drill, draw = drill_of(name)
+    found = drills[drill]
+    return Order(found if draw is None else found.seeded(draw), out / name, command)
 
 
 def reproduce(
@@ -95,34 +96,79 @@ def reproduce(
     out: Path,
     on_line: Callable[[str], None],
     pool: Pool,
+    draws: int = DRAWS,
     ended: Callable[[str], None] = lambda _name: None,
 ) -> tuple[ClaimRow, ...]:
-    """Make the ``wanted`` runs by a pool and judge the claims by them; ``ended`` is called with the name of each.
+    """Make the ``wanted`` runs that are not on file by a pool and judge the claims by them.
 
-    A drill that cannot be run leaves its claims unanswered. JSON and Markdown are written to ``out``.
+    ``ended`` is called with the name of each run. A claim is judged, and reported, once its last run has ended. A drill
+    that cannot be run leaves its claims unanswered. JSON and Markdown are written to ``out``.
     """
-    ran = {}
-    for made in run_all(pool, wanted, lambda name, where: on_line(f"{name}: on {engine}{where and f' at {where}'}")):
-        ran[made.name] = _ran(made, on_line)
+    judged = Judged(claims, draws, _paths(claims, on_line), on_line)
+    kept = Kept(out, wanted)
+    for made in chain(kept.made(), _made_now(wanted, kept, engine, on_line, pool)):
+        judged.take(made.name, _ran(made, on_line))
         ended(made.name)
-    paths: Mapping[str, PathFigures] = {}
-    if any(claim.paths for claim in claims):
-        on_line("paths: two labs on the host")
-        try:
-            paths = measure()
-        except MachineError as error:
-            on_line(f"paths: {error}")
-    rows = tuple(judge(claims, ran, paths))
+    rows = judged.rows
     out.mkdir(parents=True, exist_ok=True)
-    replace_text(out / JSON, json.dumps(document(rows, engine), indent=2) + "\n")
+    replace_text(out / JSON, json.dumps(document(rows, engine, draws), indent=2) + "\n")
     replace_text(out / MARKDOWN, markdown(rows, engine))
     return rows
 
 
-def _order(name: str, out: Path, command: tuple[str, ...]) -> Order:
-    base, seed = drill_of(name)
-    drill = load_drill(drill_file(base))
-    return Order(drill if seed is None else drill.seeded(seed), out, command)
+def _made_now(
+    wanted: Mapping[str, RequestedRun], kept: Kept, engine: str, on_line: Callable[[str], None], pool: Pool
+) -> Iterator[Made]:
+    left = {name: each for name, each in wanted.items() if name not in kept.runs}
+    for made in run_all(pool, left, lambda name, where: on_line(f"{name}: on {engine}{where and f' at {where}'}")):
+        kept.add(made)
+        yield made
+
+
+def _paths(claims: Sequence[Claim], on_line: Callable[[str], None]) -> Mapping[str, PathFigures]:
+    if not any(claim.paths for claim in claims):
+        return {}
+    on_line("paths: two labs on the host")
+    try:
+        return measure()
+    except MachineError as error:
+        on_line(f"paths: {error}")
+        return {}
+
+
+class Judged:
+    """Claims whose runs come one by one; each is judged when its last one is there."""
+
+    def __init__(
+        self, claims: Sequence[Claim], draws: int, paths: Mapping[str, PathFigures], on_line: Callable[[str], None]
+    ) -> None:
+        """Judge the claims that need no run."""
+        self._draws, self._paths, self._on_line = draws, paths, on_line
+        self._ran: dict[str, Ran] = {}
+        self._missing = {claim.key: set(claim.runs(draws)) for claim in claims}
+        self._claims = claims
+        self._found: dict[str, ClaimRow] = {}
+        self._judge_complete()
+
+    @property
+    def rows(self) -> tuple[ClaimRow, ...]:
+        """Rows of the judged claims, in order."""
+        return tuple(self._found[claim.key] for claim in self._claims if claim.key in self._found)
+
+    def take(self, name: str, ran: Ran) -> None:
+        """Add a run, and judge the claims that are complete with it."""
+        self._ran[name] = ran
+        for missing in self._missing.values():
+            missing.discard(name)
+        self._judge_complete()
+
+    def _judge_complete(self) -> None:
+        for claim in self._claims:
+            if self._missing[claim.key] or claim.key in self._found:
+                continue
+            row = judge(claim, self._ran, self._paths, self._draws)
+            self._found[claim.key] = row
+            self._on_line(f"claim {len(self._found)} of {len(self._claims)}: {claim.key} {row.answer}: {row.ours}")
 
 
 def _ran(made: Made, on_line: Callable[[str], None]) -> Ran:
@@ -139,88 +185,3 @@ def _ran(made: Made, on_line: Callable[[str], None]) -> Ran:
         return Ran(run, f"failed: {', '.join(broken)}", failed=True)
     noisy = verdict.outcome is Outcome.INCONCLUSIVE
     return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "")
-
-
-def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]) -> Iterator[ClaimRow]:
-    """Yield a row for each claim. Missing evidence leaves a claim without an answer."""
-    runs = {name: each.run for name, each in ran.items() if each.run is not None and not each.problem}
-    evidence = ClaimEvidence(
-        {name: run.metrics() for name, run in runs.items()},
-        {name: run.events() for name, run in runs.items()},
-        paths,
-        inventory(load_fabric("pod")),
-    )
-    for claim in claims:
-        yield _row(claim, evidence, ran)
-
-
-def _row(claim: Claim, evidence: ClaimEvidence, ran: Mapping[str, Ran]) -> ClaimRow:
-    by = _by(claim.drills) or claim.by or "nothing yet"
-    why = f"{claim.shortfall}; {claim.why}" if claim.shortfall else claim.why
-    if claim.judge is None:
-        return ClaimRow(claim.key, claim.claim, claim.paper, "-", ClaimAnswer.NOT_REPRODUCED, by, why)
-    ours, answer = _answer(claim, claim.judge, evidence, ran, claim.drills)
-    without = tuple(_without(claim, claim.judge, each, evidence, ran) for each in claim.without)
-    doubts = [doubt for each in without if (doubt := _doubt(each)) is not None]
-    if answer in AGREEING and doubts:
-        answer = min(doubts, key=_STRICTNESS.index)
-    known = answer is ClaimAnswer.DIFFERS and bool(claim.shortfall)
-    return ClaimRow(claim.key, claim.claim, claim.paper, ours, answer, by, why, without, known)
-
-
-AGREEING = (ClaimAnswer.AGREES, ClaimAnswer.COMPUTED)
-_STRICTNESS = (ClaimAnswer.NO_EVIDENCE, ClaimAnswer.NOT_SHOWN, ClaimAnswer.NOT_TOLD, ClaimAnswer.NOT_RUN)
-"""Order of answers: the first one stands if there are several problems."""
-
-
-def _doubt(without: WithoutRow) -> ClaimAnswer | None:
-    """Return the doubt from a network without the feature, or None if it differs there, as it must."""
-    if without.answer in AGREEING:
-        return ClaimAnswer.NOT_SHOWN
-    return None if without.answer is ClaimAnswer.DIFFERS else without.answer
-
-
-def _without(
-    claim: Claim,
-    judge: Callable[[ClaimEvidence], Finding],
-    without: Without,
-    evidence: ClaimEvidence,
-    ran: Mapping[str, Ran],
-) -> WithoutRow:
-    """Apply the claim's own judge to evidence whose runs, or pod, are those of a network without the feature."""
-    names = tuple(without.instead.get(name, name) for name in claim.drills)
-    by = _by(without.instead.values()) or f"hpn plan {without.pod}"
-    others = {name: other for name, other in without.instead.items() if other in evidence.drills}
-    swapped = replace(
-        evidence,
-        drills={**evidence.drills, **{name: evidence.drills[other] for name, other in others.items()}},
-        events={**evidence.events, **{name: evidence.events[other] for name, other in others.items()}},
-        paths={},
-        pod=inventory(load_fabric(without.pod)) if without.pod else evidence.pod,
-        preset=without.pod or evidence.preset,
-    )
-    return WithoutRow(without.what, *_answer(claim, judge, swapped, ran, names), by)
-
-
-def _by(runs: Iterable[str]) -> str:
-    """Return the drills of runs, each once, with the number of its draws if there are several."""
-    draws = Counter(drill_of(run)[0] for run in dict.fromkeys(runs))
-    return ", ".join(drill if count == 1 else f"{drill} ({count} draws)" for drill, count in draws.items())
-
-
-def _answer(
-    claim: Claim,
-    judge: Callable[[ClaimEvidence], Finding],
-    evidence: ClaimEvidence,
-    ran: Mapping[str, Ran],
-    names: Iterable[str],
-) -> tuple[str, ClaimAnswer]:
-    """Return our result and the answer if every one of the runs ``names`` can be used; else the problem with one."""
-    problems = [(f"{name}: {ran[name].problem}", ran[name].answer) for name in names if ran[name].problem]
-    if problems:
-        return min(problems, key=lambda each: _STRICTNESS.index(each[1]))
-    finding = judge(evidence)
-    if finding.agrees is None:
-        return finding.ours, ClaimAnswer.NOT_TOLD
-    agrees = ClaimAnswer.AGREES if claim.drills else ClaimAnswer.COMPUTED
-    return finding.ours, agrees if finding.agrees else ClaimAnswer.DIFFERS

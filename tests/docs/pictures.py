@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hpn.results.run.folder import load
+from tests.docs import claim_pictures
 from tests.docs.pages import ROOT
 from tests.docs.pause_pictures import deadlock_svg, pauses_svg
 from tests.product.growth_plot import plot
@@ -62,6 +63,9 @@ def main(folder: str) -> int:
     figures = ROOT / "runs" / "growth.json"
     if figures.exists():  # from make growth, which needs a quiet machine, and root
         (out / "growth.svg").write_text(plot(json.loads(figures.read_text())))
+    reproduced = ROOT / "runs" / "reproduce" / "reproduction.json"
+    if reproduced.exists():  # from hpn reproduce, an hour
+        claim_pictures.main(str(reproduced), str(out))
     for picture in sorted(out.iterdir()):
         print(f"{picture}: {picture.stat().st_size} bytes")
     return 0

@@ -19,13 +19,16 @@ from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.folder import RunFolder, create
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.paper.answers import BEGIN, END, ClaimRow, claims_table, exit_code, markdown, within
-from hpn.scenarios.paper.claim import Claim, ClaimAnswer, drill_of
+from hpn.scenarios.paper.claim import DRAWS, Claim, ClaimAnswer, Without, drill_of, lacks
 from hpn.scenarios.paper.claims import CLAIMS
+from hpn.scenarios.paper.judging import Ran, judge
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding
 from hpn.scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
-from hpn.scenarios.paper.reproduce import FOLDER, Ran, choose, drill_file, judge, reproduce, wanted_of
+from hpn.scenarios.paper.reproduce import FOLDER, choose, drill_file, reproduce, wanted_of
+from hpn.scenarios.paper.variants import Variant
 from hpn.scenarios.run.calibrate import packets_per_s
 from hpn.scenarios.run.run_order import Order
+from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError, NoisyError
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.build import build
@@ -36,7 +39,8 @@ from tests.results.shown import as_text
 from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, at_edge, flow, link_down, metrics, stalled
 from tests.scenarios.pool.pretended import Pretended, here
 
-DRILLS = sorted({drill_of(name)[0] for claim in CLAIMS for name in claim.runs})
+VARIANTS = {variant.name: variant for claim in CLAIMS.values() for variant in claim.variants}
+DRILLS = sorted({drill_of(name)[0] for claim in CLAIMS.values() for name in claim.runs(DRAWS)} - set(VARIANTS))
 PATHS = (
     PathFigures("hpn", 16, (1.0, 1.0), 1.6, 1.2, 1.0),
     PathFigures("dual-tor-clos", 16, (1.0, 3.0), 1.6, 1.6, 1.0),
@@ -50,29 +54,47 @@ def test_the_drill_of_a_claim_is_there(name: str) -> None:
 
 
 def test_every_drill_of_the_folder_speaks_to_a_claim() -> None:
-    assert {path.stem for path in FOLDER.glob("*.yaml")} <= set(DRILLS)
+    made_of = {variant.drill for variant in VARIANTS.values()}
+    assert {path.stem for path in FOLDER.glob("*.yaml")} <= {*DRILLS, *made_of}
 
 
-def test_every_claim_says_why_ours_differs_or_is_missing() -> None:
-    assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
-    for claim in CLAIMS:
-        assert claim.why
-        assert (claim.judge is None) == (not claim.drills and not claim.by)
+@pytest.mark.parametrize("name", sorted(VARIANTS))
+def test_a_variant_is_its_drill_with_the_values_it_names(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "variant.yaml"
+    file.write_text(VARIANTS[name].text(drill_file(VARIANTS[name].drill).read_text()))
+    found, original = load_drill(file), load_drill(drill_file(VARIANTS[name].drill))
+    assert found.name == name
+    assert found.topology == original.topology
+    assert (found.job, found.timeline) != (original.job, original.timeline)
 
 
-@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.judge is not None], ids=lambda claim: claim.key)
-def test_every_claim_that_is_judged_names_a_network_without_what_it_is_about(claim: Claim) -> None:
-    assert claim.without
-    for without in claim.without:
-        assert without.what
-        assert bool(without.pod) != bool(without.instead)
-        assert set(without.instead) <= set(claim.drills)
-        assert all(name != other for name, other in without.instead.items())
+def test_a_variant_of_a_key_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(KeyError, match="tramining"):
+        Variant("x", "job-flap-hpn", {"job.tramining.compute": "1 ms"}).text("{drill: y, job: {training: {}}}")
+
+
+_CLAIM = Claim("k", "it is so", "6 %", "a reason", ("a",), lambda _found: Finding("7 %", True), without=())
+
+
+@pytest.mark.parametrize(
+    ("claim", "lack"),
+    [
+        (replace(_CLAIM, why="", without=(Without("it", pod="pod"),)), "why"),
+        (_CLAIM, "networks without its feature"),
+        (replace(_CLAIM, drills=(), without=(Without("it", pod="pod"),)), "drills, or what it is computed by"),
+        (replace(_CLAIM, without=(Without("it"),)), "runs, or else a pod, without it"),
+        (replace(_CLAIM, without=(Without("it", {"b": "c"}),)), "other drills in place of its own without it"),
+        (replace(_CLAIM, without=(Without("it", {"a": "a"}),)), "other drills in place of its own without it"),
+    ],
+)
+def test_a_claim_that_does_not_say_all_that_it_must_is_an_error_at_import(claim: Claim, lack: str) -> None:
+    with pytest.raises(TypeError, match=f"claim 'k' does not say its {lack}"):
+        Registry("claim", lambda each: each.key, (claim,), lacks, of=Claim)
 
 
 def test_claims_are_chosen_by_key() -> None:
     assert [claim.key for claim in choose(["pod-size"])] == ["pod-size"]
-    assert choose([]) == CLAIMS
+    assert choose([]) == tuple(CLAIMS.values())
     with pytest.raises(InputError, match="no claim 'pod-sise'; did you mean pod-size"):
         choose(["pod-sise"])
 
@@ -83,7 +105,7 @@ def reproduced(key: str, out: Path) -> tuple[ClaimRow, ...]:
 
 
 def _rows(keys: Sequence[str], ran: dict[str, Ran]) -> list[ClaimRow]:
-    return list(judge(choose(keys), ran, {}))
+    return [judge(claim, ran, {}) for claim in choose(keys)]
 
 
 def _answer(key: str, **drills: DrillMetrics) -> bool | None:
@@ -174,6 +196,16 @@ def test_a_claim_that_differs_in_every_network_without_its_feature_is_shown(tmp_
     assert "path control: differs; a LAG that leaves a dead port: differs" in markdown([row], "host")
 
 
+def test_what_is_true_by_construction_is_counted_and_does_not_agree(tmp_path: Path) -> None:
+    clos, hpn = _ports(4.0), _ports(0.4)
+    (row,) = _rows(["tor-queue"], _kept(tmp_path, port_load_clos=clos, port_load_hpn=hpn))
+    assert row.answer is ClaimAnswer.COUNTED
+    assert row.why.startswith("without congestion control a queue is full")
+    assert exit_code([row]) == 0
+    (row,) = _rows(["tor-queue"], _kept(tmp_path / "none", port_load_clos=clos, port_load_hpn=_ports(3.0)))
+    assert row.answer is ClaimAnswer.DIFFERS, "a count may still come out otherwise"
+
+
 def test_a_claim_that_holds_without_its_feature_too_is_not_shown(tmp_path: Path) -> None:
     (row,) = _rows(["dual-tor-flap"], _flaps(tmp_path, link_down()))
     assert (row.answer, row.without[0].answer) == (ClaimAnswer.NOT_SHOWN, ClaimAnswer.AGREES)
@@ -228,6 +260,16 @@ def _answered(key: str, answer: ClaimAnswer) -> ClaimRow:
     return ClaimRow(key, "it is so", "6 %", "7 %", answer, "a drill", "")
 
 
+def test_draws_and_variants_of_a_drill_are_counted_not_listed() -> None:
+    lost = {name: Ran(None, "no kernel") for key in ("cross-segment", "dual-tor-link-down-job")
+            for name in CLAIMS[key].runs(DRAWS)}  # fmt: skip
+    drawn, varied = _rows(["cross-segment", "dual-tor-link-down-job"], lost)
+    assert drawn.by == "job-cross-segment-hpn (12 draws), job-cross-segment-clos (12 draws)"
+    assert drawn.without[1].by == "job-cross-segment-local (12 draws)"
+    assert varied.by == "job-link-down-full-load (6 variants)"
+    assert varied.without[0].by == "job-link-down-full-load-single-tor"
+
+
 def test_what_nothing_speaks_to_says_so() -> None:
     (row,) = _rows(["failure-rates"], {})
     assert (row.answer, row.by, row.ours) == (ClaimAnswer.NOT_REPRODUCED, "nothing yet", "-")
@@ -262,8 +304,8 @@ def test_ports_differ_in_a_clos_and_not_with_two_planes() -> None:
     found = _found("port-imbalance", drills, paths=PATHS)
     assert found.agrees
     assert found.ours.startswith("Clos: up to 2.5x, median 1.8x; dual plane: 1.00x (1 NICs)")
-    assert found.ours.endswith("computed from paths: 3.0x and 1.0x")
-    assert "computed" not in _found("port-imbalance", drills).ours
+    assert found.details == "computed from paths: 3.0x and 1.0x"
+    assert _found("port-imbalance", drills).details == ""
     assert not _finding("port-imbalance", {"port-load-clos": even, "port-load-hpn": even}, {})
     assert not _finding("port-imbalance", {"port-load-clos": skewed, "port-load-hpn": skewed}, {})
 
@@ -272,7 +314,8 @@ def test_queues_are_those_of_the_ports_towards_nics() -> None:
     drills = {"port-load-clos": _ports(4.0), "port-load-hpn": _ports(0.4)}
     found = _found("tor-queue", drills)
     assert found.agrees
-    assert found.ours.startswith("-90.0%: 4.00 ms with Clos, 0.4000 ms with two planes, on the mean of 2 ports")
+    assert found.ours == "-90.0%: 4.00 ms with Clos, 0.4000 ms with two planes"
+    assert found.details.startswith("mean of 2 ports")
     assert not _finding("tor-queue", {"port-load-clos": _ports(4.0), "port-load-hpn": _ports(3.0)}, {})
     assert not _finding("tor-queue", {"port-load-clos": _ports(0.0), "port-load-hpn": _ports(0.0)}, {})
 
@@ -289,8 +332,8 @@ def test_the_slowest_nic_sets_the_pace() -> None:
     found = _found("path-selection", {**drills, "path-choice-disjoint": _paths(0, 0)}, paths=PATHS)
     assert found.agrees
     assert found.ours.startswith("+11.1% against ports in turn (+100.0% against hashes)")
-    assert "100% through by choice, 90% in turn, 50% by hash (the slowest queue pair by hash 0%)" in found.ours
-    assert "160% by hash, 120% in turn, 100% by choice" in found.ours
+    assert "100% through by choice, 90% in turn, 50% by hash (the slowest queue pair by hash 0%)" in found.details
+    assert "160% by hash, 120% in turn, 100% by choice" in found.details
     assert not _found("path-selection", {**drills, "path-choice-disjoint": _paths(0, 4000)}).agrees
     in_turn = drills["path-choice-in-turn"]
     assert not _found("path-selection", {**drills, "path-choice-disjoint": in_turn}).agrees, "twice a hash's is no gain"
@@ -358,22 +401,6 @@ def test_a_minute_of_a_job_is_judged_by_what_becomes_of_the_job() -> None:
     assert not _answer("single-tor-1-min-job", job_outage_60s=stands, job_outage_25s=lives)
     assert _answer("single-tor-2-min-job", job_outage_120s=dies)
     assert not _answer("single-tor-2-min-job", job_outage_120s=lives)
-
-
-def test_the_halt_of_a_job_is_what_a_flap_adds_to_an_iteration() -> None:
-    assert _found("single-tor-flap-job", {"job-flap-single-tor": _job(435, 9023, 435)}).agrees is False
-    assert _answer("single-tor-flap-job", job_flap_single_tor=_job(435, 9500, 435))
-    assert _found("single-tor-flap-job", {"job-flap-single-tor": _job(435, 9435.4, 435)}).agrees is None, (
-        "within a tick"
-    )
-    assert _answer("single-tor-flap-job", job_flap_single_tor=_job(435, died=True, after=0))
-
-
-def test_what_a_job_loses_is_told_in_iterations() -> None:
-    assert _answer("dual-tor-link-down-job", job_link_down_full_load=_job(500, after=1.9))
-    found = _found("dual-tor-link-down-job", {"job-link-down-full-load": _job(500, after=1.0)})
-    assert (found.agrees, found.ours) == (False, "-50.00% of iterations (1/s, 2/s before)")
-    assert _answer("dual-tor-link-down-job", job_link_down_full_load=_job(500, after=2.0)) is False, "nothing is not it"
 
 
 def _halted(lost_ms: int) -> DrillMetrics:

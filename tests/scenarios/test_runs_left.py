@@ -145,8 +145,8 @@ def test_a_lab_tells_of_its_sequences_together() -> None:
 
 
 @pytest.mark.usefixtures("_unmeasured")
-def test_a_reproduction_says_how_long_its_runs_take(capsys: pytest.CaptureFixture[str]) -> None:
-    waiting(wanted_of(choose([]), HOST.name, Path("out"), ()), 1)
+def test_a_reproduction_says_how_long_its_runs_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    waiting(wanted_of(choose([]), HOST.name, tmp_path, ()), 1)
     assert " runs take about " in capsys.readouterr().err
-    waiting(wanted_of(choose(["pod-size"]), HOST.name, Path("out"), ()), 1)
+    waiting(wanted_of(choose(["pod-size"]), HOST.name, tmp_path, ()), 1)
     assert capsys.readouterr().err == "", "that one is computed"

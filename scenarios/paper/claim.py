@@ -28,12 +28,14 @@ class ClaimAnswer(StrEnum):
 class Without:
     """Network without the claimed feature, and the drills on it that replace the claim's own.
 
-    ``instead``: replacements by drill of the claim. ``pod``: the preset counted instead of ``pod``.
+    ``instead``: replacements by drill of the claim. ``pod``: the preset counted instead of ``pod``. ``judge``: the
+    claim's judge, computing for that network.
     """
 
     what: str
     instead: Mapping[str, str] = field(default_factory=dict)
     pod: str = ""
+    judge: Callable[[ClaimEvidence], Finding] | None = None
 
     def runs(self, drills: Iterable[str], draws: int) -> Iterator[tuple[str, str]]:
         """Yield each run of these drills that is replaced, and its replacement; ``draws`` is 0 for one run of each.
@@ -101,8 +103,8 @@ def lacks(claim: Claim) -> Iterator[str]:
     if not claim.without:
         yield "networks without its feature"
     for each in claim.without:
-        if bool(each.pod) == bool(each.instead):
-            yield f"runs, or else a pod, without {each.what}"
+        if [bool(each.pod), bool(each.instead), each.judge is not None].count(True) != 1:
+            yield f"runs, or else a pod or a judge, without {each.what}"
         if not set(each.instead) <= set(claim.drills) or any(name == other for name, other in each.instead.items()):
             yield f"other drills in place of its own without {each.what}"
 

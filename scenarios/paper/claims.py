@@ -7,7 +7,15 @@ credits. There the same judge must not confirm it.
 
 from __future__ import annotations
 
-from hpn.scenarios.paper import control_claims, count_claims, flap_claims, job_claims, share_claims, stream_claims
+from hpn.scenarios.paper import (
+    control_claims,
+    count_claims,
+    flap_claims,
+    job_claims,
+    other_claims,
+    share_claims,
+    stream_claims,
+)
 from hpn.scenarios.paper.claim import Claim, lacks
 from hpn.testbed.entries import Registry
 
@@ -21,6 +29,7 @@ CLAIMS: Registry[Claim] = Registry(
         *flap_claims.CLAIMS,
         *control_claims.CLAIMS,
         *count_claims.CLAIMS,
+        *other_claims.CLAIMS,
     ),
     lacks,
     of=Claim,

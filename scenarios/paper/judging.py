@@ -88,7 +88,9 @@ def _without(
     """Apply the claim's own judge to evidence whose runs, or pod, are those of a network without the feature."""
     instead = claim.instead(without, evidence.draws)
     names = tuple(instead.get(name, name) for name in claim.own_runs(evidence.draws))
-    by = _by(claim, without.instead.values(), evidence.draws) or f"hpn plan {without.pod}"
+    by = _by(claim, without.instead.values(), evidence.draws) or (
+        f"hpn plan {without.pod}" if without.pod else claim.by
+    )
     others = {name: other for name, other in instead.items() if other in evidence.drills}
     swapped = replace(
         evidence,
@@ -98,7 +100,7 @@ def _without(
         pod=inventory(load_fabric(without.pod)) if without.pod else evidence.pod,
         preset=without.pod or evidence.preset,
     )
-    finding, answer = _answer(claim, judge, swapped, ran, names)
+    finding, answer = _answer(claim, without.judge or judge, swapped, ran, names)
     return WithoutRow(without.what, finding.ours, answer, by)
 
 

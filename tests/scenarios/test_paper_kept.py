@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hpn.commands import paper
+from hpn.commands.paper import reproduce_
 from hpn.results.judge.verdict import Check, Outcome, Verdict
 from hpn.results.run.folder import RunFolder, create
 from hpn.scenarios.paper import kept
@@ -118,3 +122,27 @@ def test_a_run_that_could_not_be_made_is_not_on_file(tmp_path: Path, monkeypatch
     monkeypatch.setattr("hpn.scenarios.run.session.run", run)
     _reproduced(tmp_path)
     assert not (tmp_path / INDEX).exists()
+
+
+@pytest.mark.parametrize(("draws", "why"), [("1", "2<=x<=64"), ("0", "2<=x<=64"), ("x", "not a valid integer")])
+def test_fewer_than_two_draws_are_refused_before_any_run(draws: str, why: str, tmp_path: Path) -> None:
+    told = CliRunner().invoke(reproduce_, ["cross-segment", "--draws", draws, "--out", str(tmp_path / "new")])
+    assert told.exit_code == 2
+    assert why in told.output
+    assert not (tmp_path / "new").exists()
+
+
+def test_ctrl_c_tells_what_is_on_file_and_the_same_command_goes_on(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper, "pool_for", lambda *_: nullcontext(Pretended(here)))
+    runs.stop = "link-flap"
+    command = [KEY, "--engine", "host", "--out", str(tmp_path)]
+    told = CliRunner().invoke(reproduce_, command)
+    assert told.exit_code != 0
+    assert f"1 of 2 runs are on file in {tmp_path}; the same command goes on" in told.output
+    runs.stop = ""
+    told = CliRunner().invoke(reproduce_, command)
+    assert f"1 of 2 runs are on file in {tmp_path}" in told.output
+    assert f"claim 1 of 1: {KEY} " in told.output
+    assert runs.made == RUNS

@@ -41,12 +41,13 @@ JSON, MARKDOWN = "reproduction.json", "reproduction.md"
 class Ran:
     """Result of a drill: its run folder, or why it cannot be used.
 
-    ``failed``: True if it failed its own expectations.
+    ``failed``: True if it failed its own expectations. ``hosts``: their profile.
     """
 
     run: RunFolder | None
     problem: str = ""
     failed: bool = False
+    hosts: str = ""
 
     @property
     def answer(self) -> ClaimAnswer:
@@ -132,13 +133,13 @@ def _ran(made: Made, on_line: Callable[[str], None]) -> Ran:
         return Ran(None, str(run).splitlines()[0])
     if isinstance(run, HpnError):
         raise run
-    verdict = run.verdict()
+    verdict, hosts = run.verdict(), run.manifest().host_profile
     on_line(f"{made.name}: {verdict.outcome}")
     if verdict.outcome is Outcome.FAIL:
         broken = (check.text for check in verdict.checks if check.outcome is Outcome.FAIL)
-        return Ran(run, f"failed: {', '.join(broken)}", failed=True)
+        return Ran(run, f"failed: {', '.join(broken)}", failed=True, hosts=hosts)
     noisy = verdict.outcome is Outcome.INCONCLUSIVE
-    return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "")
+    return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "", hosts=hosts)
 
 
 def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]) -> Iterator[ClaimRow]:
@@ -155,7 +156,7 @@ def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, P
 
 
 def _row(claim: Claim, evidence: ClaimEvidence, ran: Mapping[str, Ran]) -> ClaimRow:
-    by = _by(claim.drills) or claim.by or "nothing yet"
+    by = (_by(claim.drills) or claim.by or "nothing yet") + _hosts(claim.drills, ran)
     why = f"{claim.shortfall}; {claim.why}" if claim.shortfall else claim.why
     if claim.judge is None:
         return ClaimRow(claim.key, claim.claim, claim.paper, "-", ClaimAnswer.NOT_REPRODUCED, by, why)
@@ -206,6 +207,12 @@ def _by(runs: Iterable[str]) -> str:
     """Return the drills of runs, each once, with the number of its draws if there are several."""
     draws = Counter(drill_of(run)[0] for run in dict.fromkeys(runs))
     return ", ".join(drill if count == 1 else f"{drill} ({count} draws)" for drill, count in draws.items())
+
+
+def _hosts(names: Iterable[str], ran: Mapping[str, Ran]) -> str:
+    """Return ' on lab hosts', by the profiles of the runs; '' if none is known."""
+    profiles = sorted({ran[name].hosts for name in names if name in ran} - {""})
+    return f" on {' and '.join(profiles)} hosts" if profiles else ""
 
 
 def _answer(

@@ -19,16 +19,19 @@ from tests.product.profile_cells import FAULTS, Fault, Trial
 TOLD = """\
 # What faults cost hosts of each profile
 
-Written by `make profile-table`; [the profiles](architectures.md#hosts-profile). A cell has the longest outage of what
-the hit NIC sends, of what it receives, and at the repair. *n dead*: queue pairs out of retries, after 34 s.
+Written by `make profile-table`; [the profiles](architectures.md#hosts-profile). A cell has when the fault was
+*noticed*, and the longest outage of what the hit NIC *sent*, of what it *received*, and at the *repair*; nothing below
+1 ms. *n dead*: queue pairs out of retries, after 34 s.
 """
 _NEGLIGIBLE_MS = 1.0
+_FIGURES = (("noticed", "noticed_ms"), ("sent", "sent_ms"), ("received", "received_ms"), ("repair", "repair_ms"))
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What one fault cost; outages in ms, None where no flow was hit so."""
 
+    noticed_ms: float | None
     sent_ms: float | None
     received_ms: float | None
     repair_ms: float | None
@@ -47,8 +50,10 @@ class Made:
 
 def cost_of(metrics: DrillMetrics) -> Cost:
     """Return a run's figures, as a drill's expectations would have them."""
-    dead = sum(edge.flows_died for edge in metrics.edges if edge.edge.kind is EdgeKind.FAILURE)
+    failures = [edge for edge in metrics.edges if edge.edge.kind is EdgeKind.FAILURE]
+    dead = sum(edge.flows_died for edge in failures)
     return Cost(
+        failures[0].phases.detect.ms,
         _worst(metrics, At.FAILURE, Flows.SENDER),
         _worst(metrics, At.FAILURE, Flows.RECEIVER),
         _worst(metrics, At.REPAIR, Flows.HIT),
@@ -85,7 +90,7 @@ def _cell(runs: Sequence[Made], fault: Fault, profile: str) -> str:
     if not costs:
         return "not run"
     parts = []
-    for what, key in (("sent", "sent_ms"), ("received", "received_ms"), ("repair", "repair_ms")):
+    for what, key in _FIGURES:
         found = [value for cost in costs if (value := getattr(cost, key)) is not None]
         if found and max(found) >= _NEGLIGIBLE_MS:
             parts.append(f"{what} {_span(found)}")

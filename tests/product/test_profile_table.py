@@ -49,19 +49,20 @@ def test_a_cell_says_what_its_runs_say() -> None:
     cut, mute = FAULTS[0], next(fault for fault in FAULTS if fault.key == "mute")
     text = page(
         [
-            _made(cut, LAB, Cost(0.0, 0.4, None, 0)),
-            _made(mute, LAB, Cost(0.0, 800.0, 90.0, 0)),
-            _made(mute, LAB, Cost(0.0, 1200.0, 0.0, 0)),
-            _made(mute, PRODUCTION, Cost(0.0, 60_300.0, 0.0, 3)),
+            _made(cut, LAB, Cost(0.1, 0.0, 0.4, None, 0)),
+            _made(mute, LAB, Cost(2400.0, 0.0, 800.0, 90.0, 0)),
+            _made(mute, LAB, Cost(2400.0, 0.0, 1200.0, 0.0, 0)),
+            _made(mute, PRODUCTION, Cost(70_000.0, 0.0, 60_300.0, 0.0, 3)),
         ]
     )
     assert "| NIC-ToR link cut | 0 | not run |" in text
-    assert "| LACPDUs lost | received 0.8-1.2 s, repair 0-90 ms | received 60.3 s, **3 dead** |" in text
+    in_lab = "noticed 2.4 s, received 0.8-1.2 s, repair 0-90 ms"
+    assert f"| LACPDUs lost | {in_lab} | noticed 70.0 s, received 60.3 s, **3 dead** |" in text
     assert "Virtual time, Linux 6.12, LAG datapath kernel, 4 runs." in text
 
 
 def test_a_run_that_broke_a_promise_is_named() -> None:
-    made = _made(FAULTS[0], LAB, Cost(0.0, 0.0, 0.0, 0), Outcome.FAIL)
+    made = _made(FAULTS[0], LAB, Cost(0.0, 0.0, 0.0, 0.0, 0), Outcome.FAIL)
     assert "cut-lab, phase 1: fail" in page([made])
 
 

@@ -6,7 +6,7 @@ HPN := $(VENV)/bin/hpn
 # leave a quarter of the time unused, as many a test waits for timers of protocols.
 PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table growth setup slurm-trial guests calibration extras clients judges mutants survivors screenshots pictures claim-pictures site tutorial dist image clean
+.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table profile-table growth setup slurm-trial guests calibration extras clients judges mutants survivors screenshots pictures claim-pictures site tutorial dist image clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -91,6 +91,10 @@ frr: kernel
 # hour, and can be resumed: runs that runs/client-table has are kept.
 client-table: kernel clients
 	$(VENV)/bin/python -m tests.product.client_table runs/client-table docs/client-table.md $(if $(JOBS),--jobs $(JOBS))
+
+# What faults cost hosts of the lab's profile and of production's (docs/profile-table.md); half an hour, and can be resumed.
+profile-table: kernel
+	$(VENV)/bin/python -m tests.product.profile_table runs/profile-table docs/profile-table.md $(if $(JOBS),--jobs $(JOBS))
 
 # What labs of six sizes cost on this machine, up to a whole segment (docs/growth.md); as root, for it raises the neighbour
 # table's limit meanwhile. Sizes that runs/growth.json has are kept; where the time goes: make growth PROFILE=--profile

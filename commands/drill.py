@@ -17,6 +17,7 @@ from hpn.commands.page import (
     Page,
     as_json_option,
     json_option,
+    profile_option,
     raise_neighbours_option,
     show,
     stall_limit_option,
@@ -76,23 +77,25 @@ def drill_ls(as_json: bool) -> None:
 @drill.command("show")
 @click.argument("name", shell_complete=drill_names)
 @topology_option
-def drill_show(name: str, topology: FabricSpec | None) -> None:
+@profile_option
+def drill_show(name: str, topology: FabricSpec | None, profile: str | None) -> None:
     """Explain a drill: what happens in hardware, what is emulated, its load, timeline and expectations."""
     from hpn.scenarios.model.fitted_drill import load_lines  # numpy
 
-    chosen = catalogue.load(name, topology)
+    chosen = catalogue.load(name, topology, profile)
     loads, notes = load_lines(chosen), drill_notes(chosen)
     more = ("offered load once failover is over", *(f"  {each}" for each in loads)) if loads else ()
     noted = ("notes", *(f"  {each}" for each in notes)) if notes else ()
     for line in wrapped((*describe(chosen), *more, *noted), terminal().width):
         click.echo(line)
-    tell_next("drill show", drill=name, topology=topology_asked())
+    tell_next("drill show", drill=name, topology=topology_asked(), profile=profile)
 
 
 @drill.command("validate")
 @click.argument("names", nargs=-1, required=True, shell_complete=drill_names)
 @topology_option
-def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
+@profile_option
+def drill_validate(names: tuple[str, ...], topology: FabricSpec | None, profile: str | None) -> None:
     """Check drill files: every mistake at once, with file and line; and where their load exceeds a link's rate.
 
     A drill that this machine would refuse to run is not called good: what is in the way is told, and whether it can
@@ -104,7 +107,7 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
     refused_here: dict[str, refusals.Refused] = {}
     for name in names:
         try:
-            found = catalogue.load(name, topology)
+            found = catalogue.load(name, topology, profile)
             refused = refusals.of_drill(found)
             click.echo("\n  ".join((f"{name}: {_answer(name, refused)}", *put_elsewhere(found))))
             if refused is not None:
@@ -120,7 +123,7 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
     if nowhere := [name for name, refused in refused_here.items() if refused.elsewhere]:
         raise MachineError(f"without mistakes, but nothing here can run it: {', '.join(nowhere)}")
     if not refused_here:  # else it has been told where they run
-        tell_next("drill validate", drills=names, topology=topology_asked())
+        tell_next("drill validate", drills=names, topology=topology_asked(), profile=profile)
 
 
 def _answer(name: str, refused: refusals.Refused | None) -> str:
@@ -133,6 +136,7 @@ def _answer(name: str, refused: refusals.Refused | None) -> str:
 @click.argument("names", nargs=-1, shell_complete=drill_names)
 @click.option("--all", "everything", is_flag=True, help="Every drill that comes with hpn.")
 @topology_option
+@profile_option
 @engine_option("Where.")
 @virtual_time_option
 @stall_limit_option
@@ -198,9 +202,9 @@ def _check_together(options: RunOptions, spec: EngineSpec) -> None:
 
 
 def _chosen(options: RunOptions, spec: EngineSpec) -> list[Drill]:
-    drills = [catalogue.load(name, options.topology) for name in options.names]
+    drills = [catalogue.load(name, options.topology, options.profile) for name in options.names]
     if options.everything:
-        library = client_site.library(options.topology, [spec.name])
+        library = client_site.library(options.topology, [spec.name], options.profile)
         tell_left_out(library.left_out)
         drills = [*library.drills]
     if options.slow:
@@ -212,11 +216,12 @@ def _chosen(options: RunOptions, spec: EngineSpec) -> list[Drill]:
 @drill.command("compare")
 @click.argument("name", shell_complete=drill_names)
 @topology_option
+@profile_option
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders.")
 @json_option
-def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_json: bool) -> int:
+def drill_compare(name: str, topology: FabricSpec | None, profile: str | None, out: Path | None, as_json: bool) -> int:
     """Run one drill on the host, in QEMU, in UML and in virtual time; compare each with the first, as hpn compare."""
-    page, runs, chosen = Page(as_json), [], catalogue.load(name, topology)
+    page, runs, chosen = Page(as_json), [], catalogue.load(name, topology, profile)
     with place_for(out) as place, claimed(place):
         for engine, found in engines.run_everywhere(chosen, place, as_run(), page.tell):
             if isinstance(found, MachineError | NoisyError):

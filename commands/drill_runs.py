@@ -46,6 +46,7 @@ class RunOptions:
     names: tuple[str, ...]
     everything: bool
     topology: FabricSpec | None
+    profile: str | None
     engine: str
     virtual_time: bool
     slow: int | None

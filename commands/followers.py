@@ -26,9 +26,9 @@ _PARTS = re.compile(r"\[[^\]]*\]|\S+")
 
 FOLLOWERS: Mapping[str, Sequence[str]] = {
     "drill ls": ["hpn drill show {drill}"],
-    "drill show": ["hpn drill run {drill} [--topology {topology}]"],
+    "drill show": ["hpn drill run {drill} [--topology {topology}] [--profile {profile}]"],
     "drill new": ["hpn drill validate {file}"],
-    "drill validate": ["hpn drill run {drills} [--topology {topology}]"],
+    "drill validate": ["hpn drill run {drills} [--topology {topology}] [--profile {profile}]"],
     "drill run": ["hpn report {run}", "hpn compare {repeats}", "hpn results ls --runs {folder}"],
     "drill compare": ["hpn compare {folder} --across engine"],
     "analyse": ["hpn report {run}"],

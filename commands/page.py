@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 
 from hpn.commands.completing import labs, topologies
 from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.fabric.profiles import PROFILES
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.units import format_percent, parse_duration, parse_percent
 from hpn.testbed.vm.standstill import STALL_S, STALL_VARIABLE
@@ -68,6 +69,11 @@ topology_option = click.option(
     callback=_topology,
     help="Your fabric in the place of each drill's own: a preset or a topology file. What a drill breaks becomes the"
     " same, or the first of its kind, there.",
+)
+profile_option = click.option(
+    "--profile",
+    type=click.Choice([*PROFILES]),
+    help="Hosts of this profile in the place of each drill's own. Keys of lacp that a topology sets stay.",
 )
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")

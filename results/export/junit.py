@@ -145,6 +145,8 @@ def _inconclusive(reasons: Sequence[str]) -> str:
 def _properties(manifest: Manifest, verdict: Verdict) -> dict[str, str]:
     plain = ("fabric", "architecture", "engine", "datapath", "kernel", "profile")
     found = {name: str(getattr(manifest, name)) for name in plain}
+    if manifest.host_profile:
+        found["host_profile"] = manifest.host_profile
     if manifest.accelerator:
         found["accelerator"] = manifest.accelerator
     if manifest.attempt > 1:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.values import milliseconds
+from hpn.testbed.fabric.profiles import LAB, PROFILES
+from hpn.testbed.fabric.spec import LacpSpec
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.lag.datapaths import DATAPATHS
 from hpn.testbed.lag.host_bond import KERNEL
@@ -36,7 +38,7 @@ def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = (), 
     lines = [
         "Switches are Linux routers: they detect and switch as fast as a kernel and a BGP daemon do, not as an ASIC.",
         *_times(dict.fromkeys(run.engine for run in runs)),
-        *(_lag(kind) for name in dict.fromkeys(run.datapath for run in runs) if (kind := DATAPATHS.get(name))),
+        *dict.fromkeys(_lag(kind, _lacp(run)) for run in runs if (kind := DATAPATHS.get(run.datapath))),
         *_retries(runs),
         _rates(sorted(set(scales))),
         _PFC if pfc else _NO_PFC,
@@ -53,16 +55,23 @@ def _times(engines: Iterable[str]) -> Iterator[str]:
         yield "In real time, reactions include the delays of this machine's kernel and processes."
 
 
-def _lag(kind: LagKind) -> str:
+def _lacp(run: Manifest) -> LacpSpec:
+    """Return the settings of the run's profile."""
+    return LacpSpec().under(run.host_profile if run.host_profile in PROFILES else LAB)
+
+
+def _lag(kind: LagKind, lacp: LacpSpec) -> str:
     """Return how fast the LAG acts, and how fast Linux bonding does, which hosts of real networks run."""
     if kind.name == KERNEL.name:
-        return f"The LAG is Linux bonding, as on real hosts. It acts {_within(kind)}."
-    return f"The LAG is {kind.name}, no bonding driver. It acts {_within(kind)}. Linux bonding acts {_within(KERNEL)}."
+        return f"The LAG is Linux bonding, as on real hosts. It acts {_within(kind, lacp)}."
+    bonding = f"Linux bonding acts {_within(KERNEL, lacp)}."
+    return f"The LAG is {kind.name}, no bonding driver. It acts {_within(kind, lacp)}. {bonding}"
 
 
-def _within(kind: LagKind) -> str:
-    lost = f"within {milliseconds(kind.failure_within_ms)} ms" if kind.failure_within_ms else "at once"
-    return f"{lost} at a lost port, within {milliseconds(kind.repair_within_ms)} ms at a repaired one"
+def _within(kind: LagKind, lacp: LacpSpec) -> str:
+    failure_ms = kind.failure_ms(lacp)
+    lost = f"within {milliseconds(failure_ms)} ms" if failure_ms else "at once"
+    return f"{lost} at a lost port, within {milliseconds(kind.repair_ms(lacp))} ms at a repaired one"
 
 
 def _retries(runs: Iterable[Manifest]) -> Iterator[str]:

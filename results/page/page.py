@@ -223,6 +223,7 @@ def _facts(manifest: Manifest) -> Sequence[tuple[str, str]]:
         ("fabric", f"{manifest.fabric} ({manifest.architecture})"),
         ("engine", " ".join(filter(None, (manifest.engine, manifest.accelerator)))),
         ("LAG datapath", manifest.datapath),
+        ("hosts", f"{manifest.host_profile} profile" if manifest.host_profile else ""),
         ("kernel", f"Linux {manifest.kernel}"),
         ("started", manifest.date),
         ("ended", manifest.wall_end),

@@ -13,7 +13,7 @@ from hpn.results.page.names import ROLES
 from hpn.results.run.drill import AskedDrill
 from hpn.testbed.fabric.buffers import lossless_priorities
 from hpn.testbed.fabric.model import Fabric, Role
-from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.spec import FabricSpec, LacpSpec
 from hpn.testbed.fabric.switch_spec import SwitchSpec
 
 
@@ -34,7 +34,8 @@ def _parts(fabric: Fabric) -> Iterator[str]:
     yield f"NIC ports of {ports}, uplinks of {_rate(spec.uplink_rate)}, emulated at 1:{spec.scale:,}"
     if spec.switch is not None:
         yield f"switches with {spec.switch.buffer / 1e6:g} MB of buffer, {_pfc(spec.switch)}"
-    yield f"LACP {spec.lacp.rate}, BGP by {spec.bgp.daemon}, hold time {spec.bgp.hold_s} s, {_bfd(spec)}"
+    bgp = spec.bgp
+    yield f"{spec.profile} hosts, {_lacp(spec.lacp)}, BGP by {bgp.daemon}, hold time {bgp.hold_s} s, {_bfd(spec)}"
 
 
 def _size(fabric: Fabric) -> Iterator[str]:
@@ -56,6 +57,11 @@ def _pfc(switch: SwitchSpec) -> str:
 
 def _rate(bps: int) -> str:
     return f"{bps / 1e9:g} Gbit/s"
+
+
+def _lacp(lacp: LacpSpec) -> str:
+    rate = f"LACP {lacp.rate}" if lacp.hosts_ask == lacp.rate else f"LACP {lacp.hosts_ask} (ToRs: {lacp.rate})"
+    return rate if lacp.miimon_ms is None else f"{rate}, miimon {lacp.miimon_ms} ms"
 
 
 def _bfd(spec: FabricSpec) -> str:

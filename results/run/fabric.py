@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from hpn.results.run.files import damaged, parse
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role, Stack
+from hpn.testbed.fabric.profiles import LAB
 from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 from hpn.testbed.files.document import shorten
 
@@ -85,6 +86,10 @@ def _left_out(spec: FabricSpec) -> Mapping[str, bool | set[str]]:
         found["switch"] = True
     if not spec.bgp.valleys:
         found["bgp"] = {"asn"}
+    if spec.profile == LAB:
+        found["profile"] = True
+    if unset := {key for key in ("host_rate", "miimon_ms") if getattr(spec.lacp, key) is None}:
+        found["lacp"] = unset
     return found
 
 

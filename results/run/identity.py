@@ -43,9 +43,9 @@ class Identity:
 
 
 UNKNOWN = Identity({}, {})
-RUN_BY = ("lacp", "stack", "bgp", "path_control")
+RUN_BY = ("host_profile", "lacp", "stack", "bgp", "path_control")
 """Sections of a topology that configure how a fabric is run; all other keys define the fabric itself."""
-_OF_FABRIC = {*FabricSpec.model_fields, "links"}
+_OF_FABRIC = {*FabricSpec.model_fields, "links", "host_profile"}
 
 
 def experiment_of(digests: Mapping[str, str]) -> str:
@@ -61,10 +61,11 @@ def identity_of(fabric: Fabric, drill: AskedDrill, phase_ms: float = 0.0) -> Ide
     """
     seed = _seed(fabric.spec, drill)
     links: list[JsonValue] = [*sorted(f"{link.name} {link.rate_bps}" for link in fabric.links)]
-    given: JsonValue = fabric.spec.model_dump(mode="json", exclude=_NO_PART, exclude_defaults=True)
+    given: JsonValue = fabric.spec.model_dump(mode="json", exclude={**_NO_PART, "profile": True}, exclude_defaults=True)
     course, settings = _course(drill, round(phase_ms * 1e6)), _settings(drill)
     found: dict[str, JsonValue] = {FABRIC: [given, seed, links], DRILL: course, SETTINGS: settings}
     whole: dict[str, JsonValue] = fabric.spec.model_dump(mode="json", exclude=_NO_PART)
+    whole = {"host_profile": whole.pop("profile"), **whole}  # a drill's measurement has a profile too
     words = {**whole, "seed": seed, "links": _counted(fabric), **course, **(settings or {})}
     return Identity(
         {part: digest_of(content) for part, content in found.items() if content is not None}, dict(_flat("", words))

@@ -36,6 +36,7 @@ class Manifest:
     marker: str = ""  # what marks at switches: 'red', 'nft' (a phantom queue: no figure about queues), '' nothing
     accelerator: str = ""  # of a QEMU guest: 'kvm' or 'tcg (why not kvm)'
     profile: str = ""  # 'quick' or 'full'
+    host_profile: str = ""  # what its hosts were like: 'lab' or 'production'; '' in folders of an older hpn
     load: float = 0.0  # share of each NIC's rate that streams offered; 0 where none ran
     tick_ms: float = 0.0  # how often senders looked at their schedule
     job: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # how its queue pairs were connected

@@ -32,6 +32,7 @@ from hpn.results.text.ports import balance_lines, course_table, ports_table
 from hpn.results.text.tables import table
 from hpn.results.text.transfers import transfers_table
 from hpn.results.text.values import milliseconds
+from hpn.testbed.fabric.profiles import LAB
 from hpn.testbed.lag.datapaths import DATAPATHS
 from hpn.testbed.vm.engines import ENGINES
 
@@ -89,6 +90,7 @@ def _headline(manifest: Manifest, verdict: Verdict) -> Text:
     repeat += f" (try {manifest.attempt})" if manifest.attempt > 1 else ""
     facts = [f"{manifest.datapath} datapath", f"{manifest.engine} engine", manifest.accelerator]
     facts += [f"Linux {manifest.kernel}", f"{manifest.profile} profile" if manifest.profile else ""]
+    facts += [f"{manifest.host_profile} hosts"] if manifest.host_profile not in {"", LAB} else []
     facts += [f"phase {manifest.phase}: faults {manifest.phase_ms:.0f} ms later"] if manifest.phase > 1 else []
     line.append(f"  {manifest.drill}{repeat} on {manifest.fabric} ({', '.join(filter(None, facts))})", style="default")
     return line

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.on_fabric import on_fabric
+from hpn.scenarios.drill.on_fabric import on_fabric, under_profile
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import did_you_mean
@@ -36,7 +36,15 @@ def find(name: str) -> Path:
     )
 
 
-def load(name: str, topology: FabricSpec | None = None) -> Drill:
-    """Return the drill of that name or path, on its own fabric or on ``topology``. InputError with every mistake."""
+def load(name: str, topology: FabricSpec | None = None, profile: str | None = None) -> Drill:
+    """Return the drill of that name or path, on its own fabric or on ``topology``. InputError with every mistake.
+
+    ``profile``: of its hosts, else as the topology says.
+    """
     file = find(name)
-    return load_drill(file) if topology is None else on_fabric(read(file), file.parent, topology)
+    if topology is None:
+        drill = load_drill(file)
+        if profile in {None, drill.topology.profile}:
+            return drill
+        topology = drill.topology
+    return on_fabric(read(file), file.parent, topology if profile is None else under_profile(topology, profile))

@@ -25,6 +25,7 @@ from hpn.scenarios.drill.checks_faults import (
     timing_problems,
 )
 from hpn.scenarios.drill.checks_flows import busy_problems, flow_problems
+from hpn.scenarios.drill.checks_lacp import lacp_problems
 from hpn.scenarios.drill.checks_soft_roce import port_problem
 from hpn.scenarios.drill.checks_transfers import expectation_problems, workload_problems
 from hpn.scenarios.drill.fault_schedule import course
@@ -108,6 +109,7 @@ _CHECKS = (
     _spares,
     known_fault_problems,
     edge_problems,
+    lacp_problems,
     resolution_problems,
     scope_problems,
     sample_problems,

@@ -15,6 +15,7 @@ from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import flows_of, packet_period_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.profiles import LAB
 from hpn.testbed.files.units import format_duration, format_percent, format_size
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT
 from hpn.traffic.client.client import Client
@@ -57,7 +58,9 @@ def put_elsewhere(drill: Drill) -> tuple[str, ...]:
     other = drill.other_fabric
     if other is None:
         return ()
-    return (f"run on {other.topology.name} ({other.topology.architecture}), not on its own fabric", *other.notes)
+    there = other.topology
+    hosts = "" if there.profile == LAB else f" with {there.profile} hosts"
+    return (f"run on {there.name} ({there.architecture}){hosts}, not on its own fabric", *other.notes)
 
 
 def _fabric(fabric: Fabric) -> str:

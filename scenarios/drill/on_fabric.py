@@ -31,8 +31,8 @@ _SIZES = {
     "name", "pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups", "seed",
 }  # fmt: skip
 """Sizes of a topology; a drill's targets imply the sizes that it needs."""
-_RATES = {"nic_port_rate", "uplink_rate", "core_rate", "scale"}
-"""Rates that a drill's times depend on, even if its own topology leaves them at their defaults."""
+_ALWAYS = {"nic_port_rate", "uplink_rate", "core_rate", "scale", "profile"}
+"""Keys that a drill's times depend on, even if its own topology leaves them at their defaults."""
 _NUMBERS = {"rail": Axis.RAIL, "rails": Axis.RAIL, "plane": Axis.PLANE, "planes": Axis.PLANE}
 _NAMES = ("nic", "nics", "hosts")
 _EXPECTED = re.compile(r"expect\[(\d+)\]")
@@ -54,6 +54,11 @@ def on_fabric(document: Document, base: Path, topology: FabricSpec) -> Drill:
         raise InputError([f"{where}: {_bare(each, document)}" for each in error.problems]) from None
     notes += [*left_out, *_settings(own.topology, topology)]
     return replace(drill, other_fabric=OtherFabric(topology, tuple(dict.fromkeys(notes))))
+
+
+def under_profile(spec: FabricSpec, profile: str) -> FabricSpec:
+    """Return the topology with hosts of this profile; what it sets of its own stays."""
+    return FabricSpec.model_validate({**spec.model_dump(exclude_unset=True), "profile": profile})
 
 
 def _check_touches(own: Drill, there: Drill) -> None:
@@ -213,7 +218,7 @@ def _settings(own: FabricSpec, there: FabricSpec) -> Iterator[str]:
     """Yield settings of the drill's own topology, except sizes, that differ here; rates always count."""
     mine, theirs, plain = (dict(_leaves(spec)) for spec in (own, there, FabricSpec()))
     for key, value in mine.items():
-        if theirs.get(key) != value and (value != plain.get(key) or key in _RATES):
+        if theirs.get(key) != value and (value != plain.get(key) or key in _ALWAYS):
             yield f"{key} is {_word(value)} on the drill's own fabric, {_word(theirs.get(key))} here"
 
 

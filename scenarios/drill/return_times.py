@@ -51,10 +51,11 @@ def _settle_of_lags(drill: Drill, fabric: Fabric) -> Iterator[str]:
         for planned in drill.timeline.faults
         for edge in planned.edges
     )
-    slow = max(candidates(drill.topology.lag), key=lambda kind: kind.repair_within_ms, default=None)
+    lacp = drill.topology.lacp
+    slow = max(candidates(drill.topology.lag), key=lambda kind: kind.repair_ms(lacp), default=None)
     if not repaired or slow is None:
         return
-    back_ns = int(slow.repair_within_ms * _MS)
+    back_ns = int(slow.repair_ms(lacp) * _MS)
     needed_ns = back_ns + min(back_ns, _RATE_AFTER_NS)
     if settle_ns < needed_ns:
         yield (
@@ -72,12 +73,12 @@ def _ends_sessions(planned: PlannedFault, fabric: Fabric) -> bool:
 
 def _flaps(drill: Drill, fabric: Fabric) -> Iterator[str]:
     """Yield faults that break an access link again before a LAG has taken its port back."""
-    slow = [kind for kind in candidates(drill.topology.lag) if kind.repair_within_ms]
+    back_ns = {kind.name: int(kind.repair_ms(drill.topology.lacp) * _MS) for kind in candidates(drill.topology.lag)}
     for planned in drill.timeline.faults:
         gap_ns = min(_gaps(planned, fabric), default=None)
-        late = [kind for kind in slow if gap_ns is not None and gap_ns < kind.repair_within_ms * _MS]
+        late = {name: ns for name, ns in back_ns.items() if gap_ns is not None and gap_ns < ns}
         if gap_ns is not None and late:
-            within = " and ".join(f"{kind.name} {format_duration(int(kind.repair_within_ms * _MS))}" for kind in late)
+            within = " and ".join(f"{name} {format_duration(ns)}" for name, ns in late.items())
             yield (
                 f"{planned.id} breaks a link {format_duration(gap_ns)} after its repair, before LACP may have its port"
                 f" in the LAG ({within}): a failure of an unused port tests no failover"

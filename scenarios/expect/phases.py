@@ -124,12 +124,13 @@ def _timed(
     )
 
 
+DETECT = _timed(
+    "detect",
+    "from the injection to the first sign that something hit noticed",
+    partial(_phase, "detect", lambda _edge: True),
+)
 METRICS = (
-    _timed(
-        "detect",
-        "from the injection to the first sign that something hit noticed",
-        partial(_phase, "detect", lambda _edge: True),
-    ),
+    DETECT,
     _timed(
         "switch",
         "from there to the last hit host's LAG being rewritten; with Linux bonding, to the driver leaving the port out:"

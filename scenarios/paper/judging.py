@@ -22,12 +22,13 @@ from hpn.testbed.fabric.load import load_fabric
 class Ran:
     """Result of a drill: its run folder, or why it cannot be used.
 
-    ``failed``: True if it failed its own expectations.
+    ``failed``: True if it failed its own expectations. ``hosts``: their profile.
     """
 
     run: RunFolder | None
     problem: str = ""
     failed: bool = False
+    hosts: str = ""
 
     @property
     def answer(self) -> ClaimAnswer:
@@ -37,7 +38,7 @@ class Ran:
 
 def judge(claim: Claim, ran: Mapping[str, Ran], paths: Mapping[str, PathFigures], draws: int = DRAWS) -> ClaimRow:
     """Return the row of a claim. Missing evidence leaves it without an answer."""
-    by = _by(claim, claim.drills, draws) or claim.by or "nothing yet"
+    by = (_by(claim, claim.drills, draws) or claim.by or "nothing yet") + _hosts(claim.own_runs(draws), ran)
     if claim.judge is None:
         return ClaimRow(claim.key, claim.claim, claim.paper, "-", ClaimAnswer.NOT_REPRODUCED, by, claim.why)
     evidence = _evidence(claim, ran, paths, draws)
@@ -113,6 +114,12 @@ def _by(claim: Claim, drills: Iterable[str], draws: int) -> str:
     if claim.drawn:
         words |= {name: f"{name} ({draws} draws)" for name in names}
     return ", ".join(dict.fromkeys(words.get(made_of.get(name, name), name) for name in names))
+
+
+def _hosts(names: Iterable[str], ran: Mapping[str, Ran]) -> str:
+    """Return ' on lab hosts', by the profiles of the runs; '' if none is known."""
+    profiles = sorted({ran[name].hosts for name in names if name in ran} - {""})
+    return f" on {' and '.join(profiles)} hosts" if profiles else ""
 
 
 def _answer(

@@ -178,10 +178,10 @@ def _ran(made: Made, on_line: Callable[[str], None]) -> Ran:
         return Ran(None, str(run).splitlines()[0])
     if isinstance(run, HpnError):
         raise run
-    verdict = run.verdict()
+    verdict, hosts = run.verdict(), run.manifest().host_profile
     on_line(f"{made.name}: {verdict.outcome}")
     if verdict.outcome is Outcome.FAIL:
         broken = (check.text for check in verdict.checks if check.outcome is Outcome.FAIL)
-        return Ran(run, f"failed: {', '.join(broken)}", failed=True)
+        return Ran(run, f"failed: {', '.join(broken)}", failed=True, hosts=hosts)
     noisy = verdict.outcome is Outcome.INCONCLUSIVE
-    return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "")
+    return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "", hosts=hosts)

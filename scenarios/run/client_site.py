@@ -66,10 +66,10 @@ class Library(NamedTuple):
     left_out: tuple[str, ...]  # the name of each other drill, the reason, and how to run it
 
 
-def library(topology: FabricSpec | None = None, engines: Iterable[str] = ()) -> Library:
+def library(topology: FabricSpec | None = None, engines: Iterable[str] = (), profile: str | None = None) -> Library:
     """Return every drill that comes with hpn, on its own fabric or on ``topology``, and name those left out.
 
-    ``engines``: where they are to run.
+    ``engines``: where they are to run. ``profile``: of the hosts, as in ``catalogue.load``.
 
     Left out are drills whose clients are not installed, labs beyond the kernel's usual neighbour table, labs with
     ``switch:`` if one of the engines cannot carry them, and drills that do not apply to the topology.
@@ -77,7 +77,7 @@ def library(topology: FabricSpec | None = None, engines: Iterable[str] = ()) -> 
     drills, left_out, wanted = list[Drill](), list[str](), frozenset(engines)
     for name in catalogue.names():
         try:
-            drill = catalogue.load(name, topology)
+            drill = catalogue.load(name, topology, profile)
         except InputError as error:
             left_out.append(error.problems[0])
             continue

@@ -38,6 +38,7 @@ def manifest_of(order: Order, lab: Lab, started_at: str, started_ns: int) -> Man
         started_ns=started_ns,
         accelerator=os.environ.get("HPN_ACCELERATOR", ""),
         profile=order.drill.profile.value,
+        host_profile=spec.profile,
         load=workload.load if order.drill.streams else 0.0,
         tick_ms=order.drill.tick_ns / 1e6,
         job={} if job is None else told(job, lab.fabric),

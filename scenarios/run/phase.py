@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from hpn.scenarios.drill.model import Drill, Timeline
-from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.spec import LACP_PERIOD_MS, FabricSpec
 from hpn.testbed.routing.daemons import DAEMONS
 
 MS = 10**6
-LACP_PERIOD_MS = {"fast": 1_000, "slow": 30_000}
-"""Interval between two LACPDUs (IEEE 802.1AX-2020, 6.4.4)."""
 _SEEDS = 2**31
 
 
@@ -44,7 +42,8 @@ def span_ns(spec: FabricSpec) -> int:
     ms of a stack's keepalives.
     """
     scan_ms = DAEMONS[spec.bgp.daemon].scan_ms
-    periods = (LACP_PERIOD_MS[spec.lacp.rate], spec.bgp.keepalive_s * 1000, scan_ms, spec.path_control.refresh_ms)
+    lacp_ms = max(LACP_PERIOD_MS[spec.lacp.rate], LACP_PERIOD_MS[spec.lacp.hosts_ask])
+    periods = (lacp_ms, spec.bgp.keepalive_s * 1000, scan_ms, spec.path_control.refresh_ms)
     return max(periods) * MS
 
 

@@ -7,10 +7,11 @@ divides them for the emulation. Defaults are HPN's own numbers where the paper g
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from hpn.testbed.fabric.profiles import LAB, PROFILES
 from hpn.testbed.fabric.switch_spec import SwitchSpec
 from hpn.testbed.files.words import OneOf
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF, PATH_POLICIES, PathPolicy
@@ -24,6 +25,9 @@ SHARED_SYSTEM_ID = "00:00:5e:00:01:01"
 """HPN's shared LACP system ID: a VRRP virtual-router MAC, which no host can own (paper section 4.2)."""
 
 CorePorts = Literal["preset", "hash"]
+LacpRate = Literal["fast", "slow"]
+LACP_PERIOD_MS = {"fast": 1_000, "slow": 30_000}
+"""Interval between two LACPDUs (IEEE 802.1AX-2020, 6.4.4)."""
 
 
 def parse_rate(value: object) -> int:
@@ -54,13 +58,20 @@ class Strict(BaseModel):
 
 
 class LacpSpec(Strict):
-    """LACP as HPN alters it. ``rate`` asks the partner for a LACPDU every 1 s (fast) or 30 s (slow), 802.1AX 6.4.4.
+    """LACP as HPN alters it. A rate asks the partner for a LACPDU every 1 s (fast) or 30 s (slow), 802.1AX 6.4.4.
 
     ``mode``, ``mux``, ``wait_to_restore_ms`` and ``reload_delay_s`` are the ToRs'; hosts are active and coupled, as
     Linux bonding is unless told otherwise. ``aggregate_wait_ms`` is the ToRs' and, on the nft datapath, the hosts'.
     """
 
-    rate: Literal["fast", "slow"] = "fast"
+    rate: LacpRate = Field(default="fast", description="what ToRs ask of hosts, and hosts of ToRs")
+    host_rate: LacpRate | None = Field(default=None, description="what hosts ask of ToRs; left out: as rate")
+    miimon_ms: int | None = Field(
+        default=None,
+        ge=0,
+        le=60_000,
+        description="how often a host looks at carrier; left out: Linux bonding 10, nft 0 (at once)",
+    )
     system_id: Mac = SHARED_SYSTEM_ID
     down_delay_ms: int = Field(
         default=0,
@@ -83,6 +94,18 @@ class LacpSpec(Strict):
     reload_delay_s: int = Field(
         default=30, ge=0, le=3600, description="longest wait of a ToR that reboots for its routes; 0 = no wait"
     )
+
+    @property
+    def hosts_ask(self) -> LacpRate:
+        """LACPDU rate that hosts ask of ToRs."""
+        return self.host_rate or self.rate
+
+    def under(self, profile: str) -> LacpSpec:
+        """Return these settings with a profile's values for keys that are not set; they count as not set still."""
+        values = {key: value for key, value in PROFILES[profile].lacp.items() if key not in self.model_fields_set}
+        if not values:
+            return self
+        return LacpSpec.model_construct(set(self.model_fields_set), **{**dict(self), **values})
 
 
 class BfdSpec(Strict):
@@ -232,7 +255,16 @@ class FabricSpec(Strict):
         default="per-switch", description="one: every switch hashes alike, as boxes left at their vendor's default do"
     )
     lag: str = "auto"
+    profile: Annotated[str, OneOf(PROFILES)] = Field(
+        default=LAB, description="what hosts are like: the defaults of lacp; production is a real fleet's"
+    )
     lacp: LacpSpec = LacpSpec()
     stack: StackSpec = StackSpec()
     bgp: BgpSpec = BgpSpec()
     path_control: PathControlSpec = PathControlSpec()
+
+    @model_validator(mode="after")
+    def _profiled(self) -> Self:
+        """Give ``lacp`` the profile's values, which later layers may replace: they count as not set."""
+        object.__setattr__(self, "lacp", self.lacp.under(self.profile))
+        return self

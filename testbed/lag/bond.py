@@ -15,13 +15,15 @@ from hpn.testbed.lag.lacpdu import PortState
 from hpn.testbed.lag.states import Mux, Rx
 
 _NLM_F_EXCL, _NLM_F_CREATE = 0x200, 0x400
-_MODE_8023AD, _LAYER34, _MIIMON_MS = 4, 1, 10
+_MODE_8023AD, _LAYER34 = 4, 1
 _MODE, _MIIMON, _XMIT_HASH_POLICY, _LACP_RATE, _AD_INFO, _BROADCAST_NEIGHBOUR = 1, 3, 14, 21, 23, 33
 _MEMBER_STATE, _MEMBER_MII_STATUS, _MEMBER_AGGREGATOR, _MEMBER_ACTOR_STATE = 1, 2, 6, 7
 _DISTRIBUTING = PortState.COLLECTING | PortState.DISTRIBUTING
 _IFINFO = struct.Struct("=BxHiII")
 _RUNNING = rtnl.IFF_UP | rtnl.IFF_LOWER_UP
 _TCP, _UDP = 6, 17
+MIIMON_MS = 10
+"""How often the driver looks at carrier, unless a topology sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +55,18 @@ class MemberState:
         return self.distributing if self.up else not self.lacp & _DISTRIBUTING
 
 
-def make(name: str, ifindex: int, members: Sequence[int], *, mac: str, mtu: int, fast: bool) -> list[bytes]:
+def make(
+    name: str, ifindex: int, members: Sequence[int], *, mac: str, mtu: int, fast: bool, miimon_ms: int = MIIMON_MS
+) -> list[bytes]:
     """Return the requests that create a bond, up, over existing interfaces given by ifindex."""
-    requests = [create_bond(name, ifindex, mac=mac, mtu=mtu, fast=fast)]
+    requests = [create_bond(name, ifindex, mac=mac, mtu=mtu, fast=fast, miimon_ms=miimon_ms)]
     for member in members:
         requests += [rtnl.set_link(member, up=False), enslave(member, ifindex)]
     return [*requests, rtnl.set_link(ifindex, up=True)]
 
 
-def create_bond(name: str, ifindex: int, *, mac: str, mtu: int, fast: bool) -> bytes:
-    """Return a request for an 802.3ad bond: layer3+4 hash, miimon 10 ms, ARP to every port from Linux 6.17 on.
+def create_bond(name: str, ifindex: int, *, mac: str, mtu: int, fast: bool, miimon_ms: int = MIIMON_MS) -> bytes:
+    """Return a request for an 802.3ad bond: layer3+4 hash, no delays, ARP to every port from Linux 6.17 on.
 
     Its MAC address is also its Actor System; ad_select is the default, stable. GSO bursts are segmented before they
     enter it (FACTS trap 7).
@@ -70,7 +74,7 @@ def create_bond(name: str, ifindex: int, *, mac: str, mtu: int, fast: bool) -> b
     options = b"".join(
         (
             rtnl.attribute(_MODE, struct.pack("=B", _MODE_8023AD)),
-            rtnl.attribute(_MIIMON, struct.pack("=I", _MIIMON_MS)),
+            rtnl.attribute(_MIIMON, struct.pack("=I", miimon_ms)),
             rtnl.attribute(_XMIT_HASH_POLICY, struct.pack("=B", _LAYER34)),
             rtnl.attribute(_LACP_RATE, struct.pack("=B", fast)),
             rtnl.attribute(_BROADCAST_NEIGHBOUR, struct.pack("=B", 1)),

@@ -12,7 +12,7 @@ from typing import Protocol
 from hpn.testbed.events import EventSink
 from hpn.testbed.fabric.architectures.architecture import Problem
 from hpn.testbed.fabric.model import Fabric, Nic
-from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.spec import FabricSpec, LacpSpec
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.lag.machine import PortStatus
@@ -88,8 +88,8 @@ class LagKind:
     parts of a specification that it cannot honour. ``interfaces``: requests issued together with those for the cables,
     given the host's namespace. ``raised``: requests in the host once the cables exist, which complete the LAG
     interface. Both are for one NIC. ``at_failure``, ``at_repair``: the components of its switching time, a clause each
-    for comparison reports; ``failure_within_ms``, ``repair_within_ms``: its upper bounds. ``port_of``: its hash, for
-    ``hpn model``; None: the model does not support it.
+    for comparison reports; ``failure_within_ms``, ``repair_within_ms``: its upper bounds in a lab, others by
+    ``failure_ms`` and ``repair_ms``. ``port_of``: its hash, for ``hpn model``; None: the model does not support it.
     """
 
     name: str
@@ -106,6 +106,15 @@ class LagKind:
     failure_within_ms: float
     repair_within_ms: float
     port_of: PortOf | None = None
+
+    def failure_ms(self, lacp: LacpSpec) -> float:
+        """Return how late LACP may learn of a lost port with these settings."""
+        return self.failure_within_ms if lacp.miimon_ms is None else lacp.miimon_ms
+
+    def repair_ms(self, lacp: LacpSpec) -> float:
+        """Return how late a repaired port may carry traffic with these settings; ours waits as it is told."""
+        waits_ms = lacp.aggregate_wait_ms - LacpSpec().aggregate_wait_ms if self.numbered else 0
+        return self.repair_within_ms + max(waits_ms, 0) + (lacp.miimon_ms or 0)
 
 
 def arp_rules(ports: Sequence[str]) -> list[str]:

@@ -26,6 +26,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag import bond
+from hpn.testbed.lag.bond import MIIMON_MS
 from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace
 from hpn.testbed.lag.kernel_datapath import BondPorts, KernelDatapath, Member
 from hpn.testbed.lag.machine import PortStatus
@@ -137,11 +138,16 @@ def _nothing(_fabric: Fabric, _nic: Nic, _space: NetNs) -> Iterable[bytes]:
 
 def _bonded(fabric: Fabric, nic: Nic) -> Iterable[bytes]:
     members = [link.lower.ifindex for link in nic.links]
-    fast = fabric.spec.lacp.rate == "fast"
-    return bond.make(nic.lag, nic.lag_ifindex, members, mac=nic.mac, mtu=fabric.spec.mtu, fast=fast)
+    lacp = fabric.spec.lacp
+    fast, miimon_ms = lacp.hosts_ask == "fast", MIIMON_MS if lacp.miimon_ms is None else lacp.miimon_ms
+    mtu = fabric.spec.mtu
+    return bond.make(nic.lag, nic.lag_ifindex, members, mac=nic.mac, mtu=mtu, fast=fast, miimon_ms=miimon_ms)
 
 
 def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
+    if spec.lacp.miimon_ms == 0:
+        text = "lacp.miimon_ms is 0, but Linux bonding then takes no port out of use that loses carrier;"
+        yield ("lacp", "miimon_ms"), f"{text} write 1 or more, or lag: nft"
     delay_ms = spec.lacp.down_delay_ms
     if delay_ms:
         text = f"lacp.down_delay_ms is {delay_ms}, but Linux bonding sends nothing through a port without carrier,"
@@ -158,7 +164,8 @@ KERNEL = LagKind(
     make=BondLag,
     moves_itself=True,
     numbered=False,
-    at_failure="miimon: Linux bonding looks at carrier every 10 ms and writes its ports when it next gets the lock",
+    at_failure="miimon: Linux bonding looks at carrier every 10 ms, or lacp.miimon_ms, and writes its ports when"
+    " it next gets the lock",
     at_repair="LACP timers: Linux bonding selects a repaired port anew and waits 2 s before it aggregates"
     " (802.1AX 6.4.4), in steps of 100 ms",
     failure_within_ms=10,

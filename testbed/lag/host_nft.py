@@ -15,6 +15,7 @@ from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.lag.config import LacpConfig, PortConfig
 from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace
 from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.miimon import MiiMonitor
 from hpn.testbed.lag.nft_datapath import NftDatapath, port_index
 from hpn.testbed.lag.speaker import ActiveSink, SystemAt
 from hpn.testbed.lag.speakers import Speaking
@@ -32,7 +33,11 @@ _WAY_OUT = "apt install libnftables1, modprobe -a nft_fwd_netdev nft_dup_netdev 
 
 
 class NftLag:
-    """LAG by our LACP speaker, with nftables as datapath."""
+    """LAG by our LACP speaker, with nftables as datapath.
+
+    As Linux bonding, it sends nothing through a port without carrier, and LACP learns of that when the link monitor
+    looks (``lacp.miimon_ms``).
+    """
 
     def __init__(self, place: LagPlace) -> None:
         fabric, nic = place.fabric, place.nic
@@ -40,30 +45,36 @@ class NftLag:
         self._datapath = NftDatapath(place.nft, nic.lag, nic.inner, names, lag_seed(fabric, nic))
         self._on_active = place.on_active
         self._speaker = speaker(place, self._decided)
+        self._monitor = MiiMonitor((fabric.spec.lacp.miimon_ms or 0) / 1000, self._speaker.carrier)
         self._down_delay_s = fabric.spec.lacp.down_delay_ms / 1000
         self._lost: dict[str, asyncio.TimerHandle] = {}  # pending reports of carrier loss, by port
+        self._dark: set[str] = set()  # ports without carrier, as far as they are reported
+        self._agreed: tuple[str, ...] = ()  # by LACP
+        self._active: tuple[str, ...] = ()
 
     def start(self) -> None:
         """Create the rules and start LACP."""
         self._datapath.setup()
         self._speaker.start()
+        self._monitor.start()
 
     def close(self) -> None:
         """Stop, and cancel pending carrier reports."""
         for waiting in self._lost.values():
             waiting.cancel()
         self._lost.clear()
+        self._monitor.close()
         self._speaker.stop()
 
     def carrier(self, port: str, up: bool) -> None:
-        """Report carrier to the speaker: its return at once, its loss after ``down_delay_ms`` if it still lasts."""
+        """Handle a change of carrier: its return at once, its loss after ``down_delay_ms`` if it still lasts."""
         if port in self._lost:
             self._lost.pop(port).cancel()
         if up or not self._down_delay_s:
-            self._speaker.carrier(port, up)
+            self._reported(port, up)
         else:
             loop = asyncio.get_running_loop()
-            self._lost[port] = loop.call_later(self._down_delay_s, self._speaker.carrier, port, False)
+            self._lost[port] = loop.call_later(self._down_delay_s, self._reported, port, False)
 
     def look(self) -> None:
         """Do nothing: our speaker tracks port state itself."""
@@ -84,8 +95,24 @@ class NftLag:
         """Return '': there is no driver."""
         return ""
 
+    def _reported(self, port: str, up: bool) -> None:
+        if up:
+            self._dark.discard(port)
+        else:
+            self._dark.add(port)
+        self._monitor.carrier(port, up)
+        self._distribute()
+
     def _decided(self, ports: tuple[str, ...]) -> None:
-        self._on_active(ports, {})
+        self._agreed = ports
+        self._distribute()
+
+    def _distribute(self) -> None:
+        """Use the ports that LACP agreed on and that have carrier."""
+        ports = tuple(port for port in self._agreed if port not in self._dark)
+        if ports != self._active:
+            self._active = ports
+            self._on_active(ports, {})
 
 
 def speaker(place: LagPlace, on_active: ActiveSink) -> Speaking:
@@ -94,7 +121,7 @@ def speaker(place: LagPlace, on_active: ActiveSink) -> Speaking:
     lacp = LacpConfig(
         system=nic.mac,
         key=nic.rail + 1,
-        fast=spec.rate == "fast",
+        fast=spec.hosts_ask == "fast",
         aggregate_wait_ns=spec.aggregate_wait_ms * 1_000_000,
     )
     ports = [PortConfig(link.lower.name, link.lower.port_id) for link in nic.links]
@@ -157,7 +184,7 @@ NFT = LagKind(
     moves_itself=False,
     numbered=True,
     at_failure="the nft datapath is told by the kernel at once",
-    at_repair="our speaker keeps the selection over a lost link (6.4.12) and at most waits 0.2 s",
+    at_repair="our speaker keeps the selection over a lost link (6.4.12) and at most waits lacp.aggregate_wait_ms",
     failure_within_ms=0,
     repair_within_ms=200,
     port_of=_port_of,

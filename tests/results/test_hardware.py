@@ -49,6 +49,15 @@ def test_engine_and_lag_decide_what_is_told(manifests: list[Manifest], times: li
     assert sum(line.startswith("The LAG") for line in found) == len(lags)
 
 
+def test_a_lag_acts_as_late_as_its_hosts_look() -> None:
+    bonding = replace(VIRTUAL, host_profile="production")
+    (told,) = (line for line in on_real_hardware([bonding]) if line.startswith("The LAG"))
+    assert "It acts within 100 ms at a lost port, within 2200 ms at a repaired one" in told
+    ours = replace(MANIFEST, host_profile="production")
+    (told,) = (line for line in on_real_hardware([ours]) if line.startswith("The LAG"))
+    assert "It acts within 100 ms at a lost port, within 2100 ms at a repaired one" in told
+
+
 def test_the_page_of_a_run_has_the_section(tmp_path: Path) -> None:
     markup = page(read(whole_run(tmp_path / "run").path))
     assert f"<h2>{TITLE}</h2>" in markup

@@ -153,11 +153,17 @@ def test_a_page_says_early_what_ran_and_on_what() -> None:
     assert fabric_line(load_fabric("tiny")) == (
         "tiny (hpn): 2 segments of 2 hosts, 2 rails, 2 planes, 8 ToRs, 4 Aggs;"
         " NIC ports of 200 Gbit/s, uplinks of 400 Gbit/s, emulated at 1:1,000;"
-        " LACP fast, BGP by bird, hold time 9 s, no BFD"
+        " lab hosts, LACP fast, BGP by bird, hold time 9 s, no BFD"
     )
+    production = FabricSpec(name="mine", profile="production")
+    assert "; production hosts, LACP slow, miimon 100 ms, BGP" in fabric_line(build(production))
+    split = FabricSpec.model_validate({"name": "mine", "lacp": {"host_rate": "slow"}})
+    assert "; lab hosts, LACP slow (ToRs: fast), BGP" in fabric_line(build(split))
+    markup = page(run_of(metrics(), manifest=replace(MANIFEST, host_profile="production")))
+    assert "production profile" in "".join(seen(markup).text)
     assert "NIC ports of 400 Gbit/s" in fabric_line(load_fabric("tiny-rail-only")), "one port has the rate of two"
     spec = FabricSpec.model_validate({"name": "mine", "switch": {"buffer": "3 MB"}})
-    assert "; switches with 3 MB of buffer, PFC on priorities 3 and 4; LACP" in fabric_line(build(spec))
+    assert "; switches with 3 MB of buffer, PFC on priorities 3 and 4; lab hosts, LACP" in fabric_line(build(spec))
     drill = replace(DRILL, traffic=("a job of 4 GPUs", "16 queue pairs"))
     text = "".join(seen(page(run_of(metrics(), drill=drill, fabric=FABRIC))).text)
     assert f"On: {fabric_line(FABRIC)}." in text

@@ -97,6 +97,12 @@ def test_a_guest_s_accelerator_stands_beside_its_engine() -> None:
     assert "(nft datapath, qemu engine, tcg (no /dev/kvm), Linux 6.18.0, quick profile)" in text
 
 
+def test_hosts_that_are_not_the_lab_s_are_named_beside_the_measurement_s_profile() -> None:
+    for profile, told in (("lab", "quick profile)"), ("production", "quick profile, production hosts)")):
+        text = as_text(summary(replace(MANIFEST, host_profile=profile), None, decide([holds("restored", True)])))
+        assert f"Linux 6.18.0, {told}" in text
+
+
 def test_a_lab_that_was_not_quiet_before_the_next_edge_took_longer_than_it_shows() -> None:
     calm = metrics()
     first = calm.edges[0]

@@ -232,7 +232,7 @@ def test_a_network_without_the_feature_that_could_not_run_leaves_the_claim_open(
 def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(order: Order, _tell: object) -> RunFolder:
         folder = create(order.out)
-        folder.write_manifest(MANIFEST)
+        folder.write_manifest(replace(MANIFEST, host_profile="lab"))
         folder.write_metrics(link_down())
         folder.write_events([])
         folder.write_verdict(Verdict(Outcome.FAIL, (Check("state restored", Outcome.FAIL, None, 0),)))
@@ -241,7 +241,8 @@ def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, m
     monkeypatch.setattr("hpn.scenarios.run.session.run", run)
     (row,) = reproduced("single-tor-link-down", tmp_path)
     assert (row.answer, row.ours) == (ClaimAnswer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
-    assert json.loads((tmp_path / "reproduction.json").read_text())["claims"][0]["answer"] == "no evidence"
+    (claim,) = json.loads((tmp_path / "reproduction.json").read_text())["claims"]
+    assert (claim["answer"], claim["by"]) == ("no evidence", "link-down-single-tor on lab hosts")
 
 
 def test_a_page_gets_the_claims_between_its_marks_and_keeps_the_rest() -> None:

@@ -14,7 +14,7 @@ from hpn.testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
 ROOT = Path(__file__).parents[2]
-FILES = ("tests/lag/test_bonding_settings.py", "tests/lab/test_lacp_settings.py")
+FILES = ("tests/lag/test_bonding_settings.py", "tests/lab/test_lacp_settings.py", "tests/lab/test_miimon.py")
 
 
 def test_bonding_and_our_tors_do_what_their_lacp_settings_say() -> None:

@@ -15,6 +15,7 @@ from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.lacp_why import why_idle
 from hpn.testbed.lab.service.control import JsonValue
 from hpn.testbed.lab.service.manual_faults import broken
+from hpn.testbed.lag.lacpdu import PortState
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.routing.trace import Path
 
@@ -76,7 +77,10 @@ def _lacp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     for nic in lab.nics.values():
         if concerns(nic.nic.host):
             ports = nic.status()
-            rows += [_lacp_row(nic.nic.host, port, why_idle(lab.fabric, port, ports)) for port in ports]
+            rows += [
+                _lacp_row(nic.nic.host, port, why_idle(lab.fabric, port, ports), lab.fabric.spec.profile)
+                for port in ports
+            ]
     for tor in lab.tors.values():
         if concerns(tor.node.name):
             for port in tor.status().values():
@@ -84,7 +88,8 @@ def _lacp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     return rows
 
 
-def _lacp_row(node: str, status: PortStatus, why: str) -> JsonValue:
+def _lacp_row(node: str, status: PortStatus, why: str, profile: str = "") -> JsonValue:
+    """Return a port's row; ``profile`` is that of a host's port."""
     actor, partner = status.actor, status.partner
     return {
         "port": f"{node}:{status.name}",
@@ -97,6 +102,8 @@ def _lacp_row(node: str, status: PortStatus, why: str) -> JsonValue:
         "partner_system": partner.system,
         "partner_key": partner.key,
         "partner_port": partner.port,
+        "asks": "fast" if PortState.TIMEOUT in actor.state else "slow",
+        "profile": profile,
         "why_idle": why,
     }
 

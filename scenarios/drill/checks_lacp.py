@@ -1,0 +1,53 @@
+"""Check that a detection which only LACP can make is not expected sooner than its timers run out. Pure."""
+
+from __future__ import annotations
+
+from hpn.failover.faults import PlannedFault
+from hpn.failover.faults.base import SwitchPart
+from hpn.failover.faults.streams import Frames
+from hpn.scenarios.drill.parts import Found, Parts
+from hpn.scenarios.expect.phases import DETECT
+from hpn.scenarios.expect.selection import At
+from hpn.testbed.fabric.spec import LACP_PERIOD_MS, LacpSpec
+from hpn.testbed.files.check import dotted
+from hpn.testbed.files.units import format_duration
+
+_MS = 10**6
+_SLACK_NS = 500 * _MS
+"""More than a LACPDU is early or late by (802.1AX 6.4.4: a timer is exact to 250 ms)."""
+
+
+def lacp_problems(parts: Parts) -> Found:
+    """Yield upper limits on detection below the time in which LACP, which alone notices, can miss three LACPDUs."""
+    if parts.fabric is None or not parts.faults_complete:
+        return
+    lacp = parts.fabric.spec.lacp
+    soonest_ns = _soonest_ns(lacp)
+    silent = [planned for planned, _ in parts.faults if _only_lacp_notices(planned)]
+    for expectation, where in parts.expectations:
+        met = [planned.id for planned in silent if expectation.fault in {None, planned.id}]
+        is_detection = expectation.metric is DETECT and expectation.bound.is_upper and expectation.edge is not At.REPAIR
+        if met and is_detection and expectation.limit < soonest_ns:
+            text = f"{dotted(where)} is {expectation.limit_text}, but only LACP notices {met[0]}, and with LACP"
+            rates = " and ".join(dict.fromkeys((lacp.hosts_ask, lacp.rate)))
+            late = format_duration(3 * max(_period_ns(lacp.rate), _period_ns(lacp.hosts_ask)))
+            yield where, f"{text} {rates} not before {format_duration(soonest_ns)}; {_way_out(lacp)}, or write {late}"
+
+
+def _way_out(lacp: LacpSpec) -> str:
+    slow = [key for key, rate in (("rate", lacp.rate), ("host_rate", lacp.hosts_ask)) if rate == "slow"]
+    return f"write lacp: {{{', '.join(f'{key}: fast' for key in slow)}}}" if slow else "leave it out"
+
+
+def _only_lacp_notices(planned: PlannedFault) -> bool:
+    fault = planned.fault
+    return fault.PART is SwitchPart.NONE and {frames for _, frames in fault.silences()} == {Frames.LACP}
+
+
+def _soonest_ns(lacp: LacpSpec) -> int:
+    """Return the time from the last LACPDU but one to the end of the shorter timeout: two periods."""
+    return 2 * min(_period_ns(lacp.rate), _period_ns(lacp.hosts_ask)) - _SLACK_NS
+
+
+def _period_ns(rate: str) -> int:
+    return LACP_PERIOD_MS[rate] * _MS

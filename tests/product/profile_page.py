@@ -1,0 +1,114 @@
+"""The table fault by profile of hosts as Markdown. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind
+from hpn.results.judge.verdict import Outcome, Verdict
+from hpn.results.run.manifest import Manifest
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.outage import WORST_OUTAGE
+from hpn.scenarios.expect.selection import At, Bound, Flows
+from hpn.scenarios.expect.verdict import judge_expectation
+from hpn.testbed.fabric.profiles import PROFILES
+from tests.product.profile_cells import FAULTS, Fault, Trial
+
+TOLD = """\
+# What faults cost hosts of each profile
+
+Written by `make profile-table`; [the profiles](architectures.md#hosts-profile). A cell has when the fault was
+*noticed*, and the longest outage of what the hit NIC *sent*, of what it *received*, and at the *repair*; nothing below
+1 ms. *n dead*: queue pairs out of retries, after 34 s.
+"""
+_NEGLIGIBLE_MS = 1.0
+_FIGURES = (("noticed", "noticed_ms"), ("sent", "sent_ms"), ("received", "received_ms"), ("repair", "repair_ms"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one fault cost; outages in ms, None where no flow was hit so."""
+
+    noticed_ms: float | None
+    sent_ms: float | None
+    received_ms: float | None
+    repair_ms: float | None
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run of the table."""
+
+    trial: Trial
+    manifest: Manifest
+    verdict: Verdict
+    cost: Cost
+
+
+def cost_of(metrics: DrillMetrics) -> Cost:
+    """Return a run's figures, as a drill's expectations would have them."""
+    failures = [edge for edge in metrics.edges if edge.edge.kind is EdgeKind.FAILURE]
+    dead = sum(edge.flows_died for edge in failures)
+    return Cost(
+        failures[0].phases.detect.ms,
+        _worst(metrics, At.FAILURE, Flows.SENDER),
+        _worst(metrics, At.FAILURE, Flows.RECEIVER),
+        _worst(metrics, At.REPAIR, Flows.HIT),
+        dead,
+    )
+
+
+def _worst(metrics: DrillMetrics, edge: At, flows: Flows) -> float | None:
+    asked = Expectation(WORST_OUTAGE, Bound.BELOW, 1e15, flows=flows, edge=edge)
+    return judge_expectation(asked, Evidence(metrics, RunFacts())).measured
+
+
+def page(runs: Sequence[Made]) -> str:
+    """Return the page; a cell without a run says so."""
+    return "\n".join((TOLD, *_facts(runs), "", *_rows(runs), *_doubted(runs))) + "\n"
+
+
+def _facts(runs: Sequence[Made]) -> Iterator[str]:
+    """What must be the same for the table to come out again."""
+    kernels, datapaths = ({getattr(each.manifest, key) for each in runs} for key in ("kernel", "datapath"))
+    told = f"Virtual time, Linux {', '.join(sorted(kernels))}, LAG datapath {', '.join(sorted(datapaths))}"
+    yield f"{told}, {len(runs)} runs."
+
+
+def _rows(runs: Sequence[Made]) -> Iterator[str]:
+    yield f"| fault | {' | '.join(PROFILES)} |"
+    yield f"|---|{'---|' * len(PROFILES)}"
+    for fault in FAULTS:
+        yield f"| {fault.title} | {' | '.join(_cell(runs, fault, profile) for profile in PROFILES)} |"
+
+
+def _cell(runs: Sequence[Made], fault: Fault, profile: str) -> str:
+    costs = [each.cost for each in runs if each.trial == Trial(fault, profile)]
+    if not costs:
+        return "not run"
+    parts = []
+    for what, key in _FIGURES:
+        found = [value for cost in costs if (value := getattr(cost, key)) is not None]
+        if found and max(found) >= _NEGLIGIBLE_MS:
+            parts.append(f"{what} {_span(found)}")
+    dead = max(cost.dead for cost in costs)
+    return ", ".join((*parts, *([f"**{dead} dead**"] if dead else []))) or "0"
+
+
+def _span(found: Sequence[float]) -> str:
+    """'93 ms', '1.9-2.4 s'."""
+    unit, times, form = ("s", 1e-3, ".1f") if max(found) >= 1000 else ("ms", 1.0, ".0f")
+    shown = dict.fromkeys(format(value * times, form) for value in (min(found), max(found)))
+    return f"{'-'.join(shown)} {unit}"
+
+
+def _doubted(runs: Sequence[Made]) -> Iterator[str]:
+    """Runs that broke a promise, or cannot be trusted: they are in the table, and named."""
+    for made in runs:
+        if made.verdict.outcome is not Outcome.PASS:
+            broken = [check.text for check in made.verdict.checks if check.outcome is Outcome.FAIL]
+            why = ", ".join(broken) or next(iter(made.verdict.doubts), "a limit was too near")
+            yield f"\n{made.trial.name}, phase {made.manifest.phase}: {made.verdict.outcome.value}, {why}"

@@ -236,7 +236,7 @@ def _queue_pairs(job: JobSpec, laid_out: Job, fabric: Fabric) -> Iterator[QueueP
         check_number(many)
         if job.port_recovery and many > MAX_RECOVERING:
             raise InputError(f"{many} queue pairs; at most {MAX_RECOVERING} can recover: lower queue_pairs")
-    flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count)
+    flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count, bound=fabric.spec.nic.binds)
     dscps = dict.fromkeys(laid_out.background, checkpoint_dscp(fabric.spec))
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)

@@ -207,7 +207,7 @@ def modelled(
         _refuse(drill, ["receivers that admit senders are about when, and the model has only shares"])
     how = drill.workload.source_ports if drill.job is None else drill.job.source_ports
     router = ModelRouter(fabric, lag, Forwarding(fabric))
-    router.look_up([(flow.src_nic, flow.dst_nic, flow.sport) for flow in planned.flows])
+    router.look_up_all(planned.flows)
     flows = CHOICES[how].choose(planned.flows, router, (), fabric.spec.seed).flows
     placing = PathAssignment(fabric, lag, flows, known=plan is not None or drill.workload.path_control)
     ways = ways_of(fabric, flows, stages(drill.timeline.faults, fabric), placing, draws, end_ns)

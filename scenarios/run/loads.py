@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hpn.failover.analysis.model import EdgeKind
 from hpn.failover.analysis.offered import NO_PATH, Offered
-from hpn.failover.analysis.paths import PathAt, Paths, Step, answering
+from hpn.failover.analysis.paths import PathAt, Paths, Step
 from hpn.failover.faults import Fault
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.planned import PlannedRun
@@ -29,7 +29,7 @@ from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.policies import OFF
-from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec, answering
 from hpn.traffic.fluid.forwarding import Forwarding
 from hpn.traffic.fluid.links import Links
 

@@ -6,6 +6,7 @@ Traffic stays in its rail, as collectives on rail-optimised fabrics do; spare ho
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -131,7 +132,7 @@ def flows_for(
     destinations: dict[str, int] = {}
     for each in chosen:
         destinations[each.src.name] = destinations.get(each.src.name, 0) + 1
-    flows = NewFlows(path_mtu, ib_timeout, retry_count)
+    flows = NewFlows(path_mtu, ib_timeout, retry_count, bound=fabric.spec.nic.binds)
     return [
         flows.between(
             each.src,
@@ -158,12 +159,17 @@ def _transfers(each: Stream | Transfer, path_mtu: int) -> Transfers | None:
 
 
 class NewFlows:
-    """Factory of queue pairs: numbers in order, with the source ports that a RoCE stack picks for them."""
+    """Factory of queue pairs: numbers in order, with the source ports that a RoCE stack picks for them.
 
-    def __init__(self, path_mtu: int, ib_timeout: int, retry_count: int) -> None:
+    ``bound``: adapters bind them to their ports (queue affinity).
+    """
+
+    def __init__(self, path_mtu: int, ib_timeout: int, retry_count: int, *, bound: bool = False) -> None:
         self._path_mtu, self._ib_timeout, self._retry_count = path_mtu, ib_timeout, retry_count
         self._ports = _SourcePortsInUse()
         self._made = 0
+        self._bound = bound
+        self._turns: Counter[str] = Counter()
 
     def between(self, src: Nic, dst: Nic, k: int, rate_pps: float, transfers: Transfers | None = None) -> FlowSpec:
         """Return the ``k``-th queue pair from one NIC to another. InputError when a NIC has no source port left."""
@@ -183,7 +189,19 @@ class NewFlows:
             ib_timeout=self._ib_timeout,
             retry_count=self._retry_count,
             transfers=transfers,
+            port=self._next_port(src),
+            ack_port=self._next_port(dst),
         )
+
+    def _next_port(self, nic: Nic) -> int | None:
+        """Return the port that a NIC's next queue pair is bound to, in turn over both directions.
+
+        Mlx5's driver counts per process and begins with the second port (qp.c, get_tx_affinity_rr).
+        """
+        if not self._bound:
+            return None
+        self._turns[nic.name] += 1
+        return self._turns[nic.name] % len(nic.links)
 
 
 class _SourcePortsInUse:

@@ -21,7 +21,7 @@ _SLACK_NS = 50 * _MS
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What an event changes, and the details with its value before and after."""
+    """A change by an event: its name, and the details with the value before and after."""
 
     name: str
     before: str
@@ -31,7 +31,7 @@ class _Change:
 _CHANGED = {"moved": _Change("source port", "old_sport", "sport"), REBOUND: _Change("port", "from_port", "to_port")}
 
 _Moved = tuple[str, int]
-"""What moved a connection, 'moved' or 'rebound', and the connection."""
+"""Event that moved a connection, 'moved' or 'rebound', and the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,19 @@ def _follow(event: Event, known: _Known, connections: Connections, doubt_ns: int
         number = int(event.subject) if event.subject.isdecimal() else -1
         known.home["moved", number] = int(event.detail["sport"])
         known.now.pop(("moved", number), None)
-    elif event.what == STUCK and _flow_of(event) in connections.flows and event.detail["tries"]:
+    elif event.what == STUCK and _flow_of(event) in connections.flows:
+        yield from _stuck(event, connections)
+    elif event.what in _CHANGED and _flow_of(event) in connections.flows:
+        yield from _moved(event, known, connections, doubt_ns)
+
+
+def _stuck(event: Event, connections: Connections) -> Iterator[str]:
+    """Yield the error of a queue pair that no source port helps; one that its adapter binds was not to be helped."""
+    if event.detail["tries"]:
         yield (
             f"queue pair {connections.name(int(event.subject))} stays on {event.detail['port']}, where its destination"
             f" is lost: no source port of {event.detail['tries']} leads to a port that works"
         )
-    elif event.what in _CHANGED and _flow_of(event) in connections.flows:
-        yield from _moved(event, known, connections, doubt_ns)
 
 
 def _flow_of(event: Event) -> int:

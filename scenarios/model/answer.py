@@ -147,6 +147,8 @@ def _refusals(drill: Drill) -> Iterator[str]:
         yield f"{drill.workload.pattern} pauses between transfers, and the model has even streams"
     if spec.switch is not None and lossless_priorities(spec.switch):
         yield "lossless switches stop senders, and others with them; the model has only rates"
+    if spec.nic.binds:
+        yield "the model's times were measured without the adapters that bind queue pairs (nic.port_selection)"
     if spec.path_control.chosen.name not in (DEFAULT, OFF):
         yield f"the path policy {spec.path_control.chosen.name} is not modelled, only {DEFAULT} and {OFF}"
 

@@ -173,9 +173,16 @@ class _Run:
         others = [link for link in src.links if link.name not in dead and link.name != used]
         if not any(forwarding.reaches(link.upper.node, dst) for link in others):
             return f"{NO_PATH} ({path.why})" if path.why else NO_PATH
-        moves = self._fabric.spec.path_control.chosen.name != OFF and self._known
-        what = "path control has not moved it" if moves else "path control is off"
-        return f"another port's path works, and {what} ({path.why})"
+        return f"another port's path works, and {self._unmoved(flow)} ({path.why})"
+
+    def _unmoved(self, flow: FlowSpec) -> str:
+        """Return why path control leaves a flow on a path that does not work."""
+        policy = self._fabric.spec.path_control.chosen
+        if policy.name == OFF or not self._known:
+            return "path control is off"
+        if flow.port is not None and not policy.binds:
+            return "no source port moves a queue pair that its adapter binds to a port"
+        return "path control has not moved it"
 
     def _forwarding(self, dead: frozenset[str]) -> Forwarding:
         """Return the forwarding while these links are down; cached, as it remembers its answers."""

@@ -115,7 +115,10 @@ def _nic(spec: FabricSpec) -> Iterator[Problem]:
     """Yield what contradicts how NICs select a port."""
     nic, policy = spec.nic, spec.path_control.chosen
     if nic.rebind_least_ms > nic.rebind_most_ms:
-        yield ("nic", "rebind_least_ms"), f"nic.rebind_least_ms is above rebind_most_ms; write {nic.rebind_most_ms}"
+        yield (
+            ("nic", "rebind_least_ms"),
+            f"nic.rebind_least_ms is above rebind_most_ms; write {nic.rebind_most_ms} or less",
+        )
     if policy.binds and not nic.binds:
         text = f"path_control.policy is {policy.name}, but the NICs hash: no queue pair is bound to a port"
         yield ("path_control", "policy"), f"{text}; write nic: {{port_selection: {QUEUE_AFFINITY}}}"

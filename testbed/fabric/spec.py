@@ -127,7 +127,7 @@ class BgpSpec(Strict):
 
 
 class NicSpec(Strict):
-    """How a NIC picks the port of its LAG that a queue pair sends by.
+    """Choice of the port of a NIC's LAG that a queue pair sends by.
 
     ``hash``: by addresses and UDP ports, as the LAG does. ``queue-affinity``: a queue pair is bound to a port when it
     is made, in turn. Mlx5's driver maps the queue pairs of a lost port to another one, and later back: it queues the

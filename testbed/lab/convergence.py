@@ -135,7 +135,8 @@ class Convergence:
         heard = [*_links(grips), *_sessions(grips)]
         routes = dict(zip(expected, _all_routes(grips, expected), strict=True))
         above = [check for name, check in routes.items() if name not in grips.tors]
-        whole = [*heard, *routes.values(), *_presets(grips), *steering_checks(grips), *_adapters(grips)]
+        whole = [*heard, *routes.values(), *_presets(grips), *steering_checks(grips)]
+        whole += _adapters(grips)
         return cls(Checks(whole), Checks(heard), Checks([*heard, *above]))
 
 

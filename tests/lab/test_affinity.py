@@ -61,7 +61,7 @@ async def test_an_adapter_moves_the_queue_pairs_of_a_lost_port_in_its_time_and_b
         of_nic = [e for e in told if e.subject == source.lag]
         assert [e.what for e in of_nic] == ["active", "remapped", "active", "remapped"]
         for lag, adapter in zip(of_nic[::2], of_nic[1::2], strict=True):
-            assert 4e6 < adapter.at_ns - lag.at_ns, "the time of nic.rebind_least_ms, less a clock's tick"
+            assert adapter.at_ns - lag.at_ns > 4e6, "the time of nic.rebind_least_ms, less a clock's tick"
         lab.nics[source.name].disconnect([each.id for each in made])
         assert any("queue pairs of p0.s0.h0.r0" in line for line in deviations(lab))
         adapter_of = lab.nics[source.name].adapter

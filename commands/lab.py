@@ -210,12 +210,13 @@ def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
 @click.argument("dst", shell_complete=nics)
 @click.option("--sport", type=click.IntRange(1, 65535), required=True, help="UDP source port.")
 @click.option("--dport", type=click.IntRange(1, 65535), default=4791, show_default=True, help="UDP destination port.")
+@click.option("--port", type=click.IntRange(0), help="Port that the queue pair is bound to (queue affinity).")
 @lab_option
 @as_json_option
-def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_json: bool) -> int:
+def trace(src: str, dst: str, sport: int, dport: int, port: int | None, lab_name: str | None, as_json: bool) -> int:
     """Show the exact path a flow takes now, from NIC SRC to NIC DST (such as p0.s0.h0.r0): asked of the kernel."""
     place, record = registry.find(lab_name)
-    found = control.call_for_object(place.socket, "trace", src=src, dst=dst, sport=sport, dport=dport)
+    found = control.call_for_object(place.socket, "trace", src=src, dst=dst, sport=sport, dport=dport, port=port)
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:

@@ -26,6 +26,7 @@ _ACTED: Mapping[ProtocolEvent, str] = {
     ProtocolEvent.BGP_UP: "the last BGP session came up",
     ProtocolEvent.ROUTE_WITHDRAWN: "the last host route left a switch",
     ProtocolEvent.ROUTE_ADDED: "the last host route came to a switch",
+    ProtocolEvent.REMAPPED: "the last adapter sent its queue pairs by another port",
 }
 """Protocol events that may end loss, in addition to the failover steps, which concern the affected parts only."""
 

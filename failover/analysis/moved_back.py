@@ -10,13 +10,28 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hpn.testbed.events import Event, EventKind
-from hpn.testbed.routing.pathcontrol.actions import STUCK
+from hpn.testbed.routing.pathcontrol.actions import REBOUND, STUCK
 from hpn.testbed.routing.pathcontrol.message import LIFETIME_REFRESHES
 from hpn.traffic.flows.flow import FlowSpec
 
 _MS = 1_000_000
 _SLACK_NS = 50 * _MS
 """Delay allowed before a queue pair reverts: it does so at its agent's next check, in bursts of 128 per millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change by an event: its name, and the details with the value before and after."""
+
+    name: str
+    before: str
+    after: str
+
+
+_CHANGED = {"moved": _Change("source port", "old_sport", "sport"), REBOUND: _Change("port", "from_port", "to_port")}
+
+_Moved = tuple[str, int]
+"""Event that moved a connection, 'moved' or 'rebound', and the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +64,8 @@ class _Known:
     lost: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # host and destination: ports
     held_until: dict[tuple[str, str], int] = field(default_factory=dict)
     lag_at: dict[str, int] = field(default_factory=dict)  # NIC: the last change of its LAG
-    home: dict[int, int] = field(default_factory=dict)  # connection: its source port on a healthy lab
-    now: dict[int, Event] = field(default_factory=dict)  # connection: its last move
+    home: dict[_Moved, str | int | float] = field(default_factory=dict)  # its source port, or port, on a healthy lab
+    now: dict[_Moved, Event] = field(default_factory=dict)  # its last move
 
 
 def strays(events: Iterable[Event], connections: Connections, end_ns: int) -> tuple[str, ...]:
@@ -86,15 +101,21 @@ def _follow(event: Event, known: _Known, connections: Connections, doubt_ns: int
         known.held_until[about] = event.at_ns + int(float(event.detail["ms"]) * _MS)
     elif event.what == "rehomed":
         number = int(event.subject) if event.subject.isdecimal() else -1
-        known.home[number] = int(event.detail["sport"])
-        known.now.pop(number, None)
+        known.home["moved", number] = int(event.detail["sport"])
+        known.now.pop(("moved", number), None)
     elif event.what == STUCK and _flow_of(event) in connections.flows:
+        yield from _stuck(event, connections)
+    elif event.what in _CHANGED and _flow_of(event) in connections.flows:
+        yield from _moved(event, known, connections, doubt_ns)
+
+
+def _stuck(event: Event, connections: Connections) -> Iterator[str]:
+    """Yield the error of a queue pair that no source port helps; one that its adapter binds was not to be helped."""
+    if event.detail["tries"]:
         yield (
             f"queue pair {connections.name(int(event.subject))} stays on {event.detail['port']}, where its destination"
             f" is lost: no source port of {event.detail['tries']} leads to a port that works"
         )
-    elif event.what == "moved" and _flow_of(event) in connections.flows:
-        yield from _moved(event, known, connections, doubt_ns)
 
 
 def _flow_of(event: Event) -> int:
@@ -104,28 +125,30 @@ def _flow_of(event: Event) -> int:
 
 def _moved(event: Event, known: _Known, connections: Connections, doubt_ns: int) -> Iterator[str]:
     number, detail = int(event.subject), event.detail
-    home = known.home.setdefault(number, int(detail["old_sport"]))
-    known.now[number] = event
+    changed = _CHANGED[event.what]
+    home = known.home.setdefault((event.what, number), detail[changed.before])
+    known.now[event.what, number] = event
     lost = known.lost.get((event.node, str(detail["dst"])), set())
     changed_ns = known.lag_at.get(connections.nic(number))
     doubted = changed_ns is not None and event.at_ns - changed_ns <= doubt_ns
-    if detail["sport"] != home and detail["from_port"] not in lost and not doubted:
+    if detail[changed.after] != home and detail["from_port"] not in lost and not doubted:
         yield (
-            f"queue pair {connections.name(number)} left {detail['from_port']} for {detail['to_port']}, source port"
-            f" {detail['old_sport']} to {detail['sport']}, though its destination was not lost"
+            f"queue pair {connections.name(number)} left {detail['from_port']} for {detail['to_port']}, {changed.name}"
+            f" {detail[changed.before]} to {detail[changed.after]}, though its destination was not lost"
         )
 
 
 def _away(known: _Known, connections: Connections, doubt_ns: int, end_ns: int) -> Iterator[str]:
     """Yield queue pairs that did not revert though nothing prevents it."""
-    for number, event in known.now.items():
+    for (what, number), event in known.now.items():
         about = event.node, str(event.detail["dst"])
         changed_ns = known.lag_at.get(connections.nic(number))
         doubted = changed_ns is not None and end_ns - changed_ns <= doubt_ns
         held = known.held_until.get(about, 0) + _SLACK_NS > end_ns
         excused = doubted or held or known.lost.get(about) or number // 2 in connections.gone
-        if event.detail["sport"] != known.home[number] and not excused:
+        changed = _CHANGED[what]
+        if event.detail[changed.after] != known.home[what, number] and not excused:
             yield (
-                f"queue pair {connections.name(number)} moved at a failure and did not return: source port"
-                f" {event.detail['sport']} at the end, {known.home[number]} before"
+                f"queue pair {connections.name(number)} moved at a failure and did not return: {changed.name}"
+                f" {event.detail[changed.after]} at the end, {known.home[what, number]} before"
             )

@@ -15,8 +15,8 @@ from hpn.failover.analysis.edge import Edge
 from hpn.failover.analysis.phases import RECHOSEN
 from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.routing.pathcontrol.actions import RELEASED, STEERED
-from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
+from hpn.testbed.routing.pathcontrol.actions import REBOUND, RELEASED, STEERED
+from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec, answering
 
 Chosen = Callable[[str, int, str, int, Sequence[str]], str]
 """Function that returns the port a NIC's LAG chooses: NIC, source port, destination address, port, active ports."""
@@ -27,7 +27,8 @@ class PathAt:
     """Path of a flow's data from ``at_ns`` (CLOCK_MONOTONIC) on: a line of ``paths.jsonl``.
 
     ``why``: 'begin', 'moved' by path control, 'rechosen' with all paths, 'rehomed' after marks or a timeout, 'LAG',
-    'steered', 'released', 'taken over', 'replaced', 'looked': the links are others than told last, or were not known.
+    'steered', 'released', 'rebound' by path control, 'remapped' by the adapter, 'taken over', 'replaced', 'looked': the
+    links are others than told last, or were not known.
     ``sport`` None: it is not there, or another host does its work. ``port`` None: its NIC has no active port.
     ``links``: as the switches' kernels said at that moment; empty: nobody asked. ``dropped``: why what crosses these
     does not arrive.
@@ -70,6 +71,8 @@ class _State:
     """State at a moment of the timeline."""
 
     active: dict[str, tuple[str, ...]]  # by NIC: names of ports
+    instead: dict[tuple[str, str], str]  # host and port: the port by which its bound queue pairs leave
+    bound: dict[int, str]  # by flow: the port that path control bound it to
     steered: dict[tuple[str, str, str], str]  # host, address and port: the port instead
     sports: dict[int, int | None]  # by flow
     told: dict[int, PathAt]  # by flow
@@ -89,7 +92,7 @@ class Paths:
         """Yield every flow at the begin of ``span_ns``, and every change until its end; ``steps`` in any order."""
         start_ns, end_ns = span_ns
         sports = {number: flow.sport if flow.replaces is None else None for number, flow in self._flows.items()}
-        state = _State({}, {}, sports, {})
+        state = _State({}, {}, {}, {}, sports, {})
         ordered = sorted(steps, key=_at_ns)
         first = next((at for at, step in enumerate(ordered) if _at_ns(step) >= start_ns), len(ordered))
         for step in ordered[:first]:
@@ -128,8 +131,12 @@ class Paths:
         active = state.active.get(nic.name, ())
         if sport is None or not active:
             return PathAt(at_ns, flow.id, why, sport, None, None)
-        name = self._begin.chosen(nic.name, sport, flow.dst_ip, ROCE_PORT, active)
-        name = state.steered.get((nic.host, flow.dst_ip, name), name)
+        if flow.port is None:
+            name = self._begin.chosen(nic.name, sport, flow.dst_ip, ROCE_PORT, active)
+            name = state.steered.get((nic.host, flow.dst_ip, name), name)
+        else:
+            name = state.bound.get(flow.id, nic.links[flow.port].lower.name)
+            name = state.instead.get((nic.host, name), name)
         port = next((at for at, link in enumerate(nic.links) if link.lower.name == name), None)
         return PathAt(at_ns, flow.id, why, sport, port, None if port is None else nic.links[port].plane)
 
@@ -141,6 +148,10 @@ class Paths:
             return self._present(step, state)
         if step.kind is EventKind.LAG and step.what == "active":
             return "LAG", self._of_lag(step, state)
+        if step.kind is EventKind.LAG and step.what == "remapped":
+            state.instead[step.node, str(step.detail["port"])] = str(step.detail["to_port"])
+            nic = self._lags.get((step.node, step.subject))
+            return "remapped", [number for number, flow in self._flows.items() if flow.src_nic == nic]
         if step.kind is EventKind.JOB and step.what == "replaced":
             gone = [n for n, flow in self._flows.items() if step.subject in self._hosts(flow)]
             state.sports.update(dict.fromkeys(gone))
@@ -151,6 +162,11 @@ class Paths:
             if step.what == STEERED:
                 state.steered[at] = str(step.detail["to_port"])
             return step.what, [n for n, flow in self._flows.items() if flow.dst_ip == step.subject]
+        if step.kind is EventKind.PATH and step.what == REBOUND and step.subject.isdecimal():
+            flow, is_ack = divmod(int(step.subject), 2)
+            if is_ack == self._acks and flow in self._flows:
+                state.bound[flow] = str(step.detail["to_port"])
+                return step.what, [flow]
         if step.kind is EventKind.PATH and step.what in ("moved", "rehomed") and step.subject.isdecimal():
             flow, is_ack = divmod(int(step.subject), 2)
             if is_ack == self._acks and state.sports.get(flow) is not None:
@@ -177,19 +193,6 @@ class Paths:
 
     def _hosts(self, flow: FlowSpec) -> tuple[str, str]:
         return self._nics[flow.src_nic].host, self._nics[flow.dst_nic].host
-
-
-def answering(flow: FlowSpec) -> FlowSpec:
-    """Return the acknowledgements of a flow, as a separate flow back to its source."""
-    return replace(
-        flow,
-        src_nic=flow.dst_nic,
-        dst_nic=flow.src_nic,
-        src_ip=flow.dst_ip,
-        dst_ip=flow.src_ip,
-        sport=flow.ack_sport,
-        ack_sport=flow.sport,
-    )
 
 
 def _at_ns(step: Step) -> int:

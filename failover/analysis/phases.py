@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hpn.failover.analysis.model import Edge, EdgeKind, EdgeResult, FlowEdgeResult, HitLink, Phase, Phases
 from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.testbed.events import Event, EventKind
-from hpn.testbed.routing.pathcontrol.actions import STEERING
+from hpn.testbed.routing.pathcontrol.actions import REBOUND, STEERING
 
 _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
     EdgeKind.FAILURE: {
@@ -33,7 +33,7 @@ _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
 
 RECHOSEN = "rechosen"
 """Why a queue pair is rehomed: paths were chosen again as an ECMP group changed (``source_ports: link-disjoint``)."""
-_DONE = frozenset({"moved", *STEERING})
+_DONE = frozenset({"moved", REBOUND, *STEERING})
 """Events of path control's actions: a queue pair moved, a destination steered or released."""
 
 

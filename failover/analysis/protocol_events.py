@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hpn.testbed.events import Event, EventKind
-from hpn.testbed.routing.pathcontrol.actions import RELEASED, STEERED, STUCK
+from hpn.testbed.routing.pathcontrol.actions import REBOUND, RELEASED, STEERED, STUCK
 
 
 class ProtocolEvent(StrEnum):
@@ -27,6 +27,8 @@ class ProtocolEvent(StrEnum):
     UNREACHABLE = "unreachable"  # path control told a host that a destination is gone in a plane
     REACHABLE = "reachable"  # and that it is back
     MOVED = "moved"  # path control gave a queue pair another source port
+    REBOUND = "rebound"  # path control had an adapter bind a queue pair to another port
+    REMAPPED = "remapped"  # an adapter sends the queue pairs of a port by another one, or by itself again
     STUCK = "stuck"  # it found no source port that would help
     STEERED = "steered"  # path control has a host's LAG send what is for a destination by another port
     RELEASED = "released"  # and by its own choice again
@@ -46,6 +48,8 @@ _SAID: Mapping[tuple[EventKind, str], ProtocolEvent] = {
     (EventKind.PATH, "unreachable"): ProtocolEvent.UNREACHABLE,
     (EventKind.PATH, "reachable"): ProtocolEvent.REACHABLE,
     (EventKind.PATH, "moved"): ProtocolEvent.MOVED,
+    (EventKind.PATH, REBOUND): ProtocolEvent.REBOUND,
+    (EventKind.LAG, "remapped"): ProtocolEvent.REMAPPED,
     (EventKind.PATH, STUCK): ProtocolEvent.STUCK,
     (EventKind.PATH, STEERED): ProtocolEvent.STEERED,
     (EventKind.PATH, RELEASED): ProtocolEvent.RELEASED,

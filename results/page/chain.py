@@ -76,6 +76,8 @@ _NAMES: Mapping[ProtocolEvent, str] = {
     ProtocolEvent.UNREACHABLE: "notice: unreachable",
     ProtocolEvent.REACHABLE: "notice: reachable",
     ProtocolEvent.MOVED: "queue pairs moved",
+    ProtocolEvent.REBOUND: "queue pairs bound anew",
+    ProtocolEvent.REMAPPED: "adapter changed ports",
     ProtocolEvent.STUCK: "queue pairs stuck",
     ProtocolEvent.STEERED: "LAG steers",
     ProtocolEvent.RELEASED: "LAG steers no longer",

@@ -43,7 +43,7 @@ class Identity:
 
 
 UNKNOWN = Identity({}, {})
-RUN_BY = ("host_profile", "lacp", "stack", "bgp", "path_control")
+RUN_BY = ("host_profile", "nic", "lacp", "stack", "bgp", "path_control")
 """Sections of a topology that configure how a fabric is run; all other keys define the fabric itself."""
 _OF_FABRIC = {*FabricSpec.model_fields, "links", "host_profile"}
 

@@ -70,10 +70,12 @@ def excuse(fabric: Fabric, faults: Sequence[PlannedFault], flow: FlowSpec) -> st
         gone = frozenset[str]().union(*(out.links for out in seen if _holds(out, moment.start_ns)))
         if not joined(fabric, source, target, gone):
             return f"no path is left at {moment.start_ns // MS} ms, {moment.fault.KIND} of {moment.fault.target}"
-    if fabric.planes > 1 and fabric.spec.path_control.chosen.agent is None:
+    policy, binds = fabric.spec.path_control.chosen, fabric.spec.nic.binds
+    if fabric.planes > 1 and (policy.agent is None or (binds and not policy.binds)):
         hit = [out for out in seen if _touches(fabric, out.fault, flow)]
         if hit:
-            return f"{hit[0].fault.KIND} of {hit[0].fault.target}, and path control is off"
+            why = "path control is off" if policy.agent is None else "no source port moves a bound queue pair"
+            return f"{hit[0].fault.KIND} of {hit[0].fault.target}, and {why}"
     return ""
 
 

@@ -21,6 +21,7 @@ from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.flows.flow import MAX_RECOVERING
 from hpn.traffic.flows.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
 from hpn.traffic.flows.patterns import NewFlows, check_number
+from hpn.traffic.flows.port_turns import turns_of
 from hpn.traffic.job.chakra.work import ChakraWork
 from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.job import NVLINK_BPS, Checkpoints, Job, Site, build
@@ -236,7 +237,7 @@ def _queue_pairs(job: JobSpec, laid_out: Job, fabric: Fabric) -> Iterator[QueueP
         check_number(many)
         if job.port_recovery and many > MAX_RECOVERING:
             raise InputError(f"{many} queue pairs; at most {MAX_RECOVERING} can recover: lower queue_pairs")
-    flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count)
+    flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count, turns_of(fabric, job.queue_pairs))
     dscps = dict.fromkeys(laid_out.background, checkpoint_dscp(fabric.spec))
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)

@@ -147,6 +147,8 @@ def _refusals(drill: Drill) -> Iterator[str]:
         yield f"{drill.workload.pattern} pauses between transfers, and the model has even streams"
     if spec.switch is not None and lossless_priorities(spec.switch):
         yield "lossless switches stop senders, and others with them; the model has only rates"
+    if spec.nic.binds:
+        yield "the model's times were measured without the adapters that bind queue pairs (nic.port_selection)"
     if spec.path_control.chosen.name not in (DEFAULT, OFF):
         yield f"the path policy {spec.path_control.chosen.name} is not modelled, only {DEFAULT} and {OFF}"
 
@@ -207,7 +209,7 @@ def modelled(
         _refuse(drill, ["receivers that admit senders are about when, and the model has only shares"])
     how = drill.workload.source_ports if drill.job is None else drill.job.source_ports
     router = ModelRouter(fabric, lag, Forwarding(fabric))
-    router.look_up([(flow.src_nic, flow.dst_nic, flow.sport) for flow in planned.flows])
+    router.look_up_all(planned.flows)
     flows = CHOICES[how].choose(planned.flows, router, (), fabric.spec.seed).flows
     placing = PathAssignment(fabric, lag, flows, known=plan is not None or drill.workload.path_control)
     ways = ways_of(fabric, flows, stages(drill.timeline.faults, fabric), placing, draws, end_ns)

@@ -76,7 +76,7 @@ def planned_load(drill: Drill, *, as_dead: bool = False) -> Offered | None:
     lag, links, workload = Lag(fabric), Links.of(fabric), drill.workload
     wanted = flows_of(workload, fabric)
     router = ModelRouter(fabric, lag, Forwarding(fabric))
-    router.look_up([(flow.src_nic, flow.dst_nic, flow.sport) for flow in wanted])
+    router.look_up_all(wanted)
     flows = CHOICES[workload.source_ports].choose(wanted, router, (), fabric.spec.seed).flows
     placing = PathAssignment(fabric, lag, flows, known=workload.path_control)
     found = stages(drill.timeline.faults, fabric)

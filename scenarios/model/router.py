@@ -13,7 +13,8 @@ from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.lag.datapaths import candidates
 from hpn.testbed.routing.daemons import DAEMONS
-from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN
+from hpn.testbed.routing.pathcontrol.host_agent import port_instead
+from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
 from hpn.traffic.fluid.forwarding import Forwarding
 
 _BLOCK = 24
@@ -21,6 +22,8 @@ _BLOCK = 24
 
 An array costs little more than one of them, and the neighbours are requested next.
 """
+_Asked = tuple[str, str, int, int | None]
+"""Source NIC, destination NIC, source port, and the port that the queue pair is bound to."""
 _AT_ONCE = 2_000
 """Number of flows looked up in one array, which bounds its size."""
 
@@ -48,8 +51,15 @@ class Lag:
         self._fabric, self._port_of = fabric, kind.port_of
         self.name = kind.name
 
-    def port(self, nic: Nic, dst_ip: str, sport: int, dport: int, active: Sequence[int]) -> int:
-        """Return the index of the member port among those in ``active``, which must not be empty."""
+    def port(
+        self, nic: Nic, dst_ip: str, sport: int, dport: int, active: Sequence[int], bound: int | None = None
+    ) -> int:
+        """Return the index of the member port among those in ``active``, which must not be empty.
+
+        ``bound``: port that the adapter bound the queue pair to; it uses the next active one in its place.
+        """
+        if bound is not None:
+            return port_instead(bound, range(len(nic.links)), active)
         if len(active) == 1:
             return active[0]
         return active[self._port_of(self._fabric, nic, dst_ip, sport, dport, len(active))]
@@ -60,7 +70,7 @@ class ModelRouter:
 
     def __init__(self, fabric: Fabric, lag: Lag, forwarding: Forwarding) -> None:
         self._fabric, self._lag, self._forwarding = fabric, lag, forwarding
-        self._known: dict[tuple[str, str, int], Sequence[str]] = {}
+        self._known: dict[_Asked, Sequence[str]] = {}
         self._names = [link.name for link in fabric.links]
 
     def ports(self, nic: str) -> int:
@@ -72,9 +82,9 @@ class ModelRouter:
         source = self._fabric.nic(nic)
         return self._lag.port(source, dst_ip, sport, dport, range(len(source.links)))
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+    def links(self, src_nic: str, dst_nic: str, sport: int, bound: int | None = None) -> Sequence[str]:
         """Return the names of the links on the path."""
-        key = (src_nic, dst_nic, sport)
+        key = (src_nic, dst_nic, sport, bound)
         if key not in self._known:
             self.look_up([key])
         return self._known[key]
@@ -83,14 +93,22 @@ class ModelRouter:
         """Return the emulated rate of a link in bit/s."""
         return self._fabric.link(link).rate_bps
 
-    def look_up(self, wanted: Sequence[tuple[str, str, int]]) -> None:
+    def look_up_all(self, flows: Sequence[FlowSpec]) -> None:
+        """Look up the links of flows from their source ports, and from the following ones."""
+        self.look_up([(flow.src_nic, flow.dst_nic, flow.sport, flow.port) for flow in flows])
+
+    def look_up(self, wanted: Sequence[_Asked]) -> None:
         """Look up the links from NIC to NIC for these source ports and the following ones, many at a time."""
         for at in range(0, len(wanted), _AT_ONCE):
-            self._walk([(src, dst, each) for src, dst, first in wanted[at : at + _AT_ONCE] for each in _block(first)])
+            these = wanted[at : at + _AT_ONCE]
+            self._walk([(src, dst, each, bound) for src, dst, first, bound in these for each in _block(first)])
 
-    def _walk(self, keys: Sequence[tuple[str, str, int]]) -> None:
+    def _walk(self, keys: Sequence[_Asked]) -> None:
         src, dst = [self._fabric.nic(key[0]) for key in keys], [self._fabric.nic(key[1]) for key in keys]
-        ports = [self.port_for(key[0], to.ip, key[2], ROCE_PORT) for key, to in zip(keys, dst, strict=True)]
+        ports = [
+            self.port_for(key[0], to.ip, key[2], ROCE_PORT) if key[3] is None else key[3]
+            for key, to in zip(keys, dst, strict=True)
+        ]
         found = self._forwarding.walk(src, dst, ports, [key[2] for key in keys])
         names = self._names
         for key, links in zip(keys, found.links.tolist(), strict=True):

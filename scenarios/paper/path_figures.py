@@ -25,7 +25,7 @@ from hpn.testbed.kernel.process.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import preflight
 from hpn.traffic.flows.flow import FlowSpec
-from hpn.traffic.flows.path_search import Router
+from hpn.traffic.flows.path_search import Router, links_of
 from hpn.traffic.flows.paths import hashed, in_turn, spread
 from hpn.traffic.flows.patterns import flows_for
 
@@ -117,7 +117,7 @@ def port_loads(flows: Sequence[FlowSpec], router: Router) -> Mapping[str, tuple[
     """Return the load of the links into each receiving NIC with two ports in bit/s, the busier first."""
     found: dict[str, Counter[str]] = {}
     for flow in flows:
-        last = router.links(flow.src_nic, flow.dst_nic, flow.sport)[-1]
+        last = links_of(flow, flow.sport, router)[-1]
         found.setdefault(flow.dst_nic, Counter())[last] += int(flow.goodput_bps)
     loads = {nic: sorted(by_link.values(), reverse=True) for nic, by_link in found.items()}
     return {nic: (busy[0], busy[1] if len(busy) > 1 else 0.0) for nic, busy in loads.items()}

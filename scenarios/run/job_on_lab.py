@@ -7,6 +7,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hpn.failover.analysis.job import DeathFact, JobFacts, SpanFact
@@ -21,8 +22,7 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.markers import stands_in
-from hpn.testbed.routing.pathcontrol.actions import STEERING, Move
-from hpn.testbed.routing.pathcontrol.host_agent import Connection
+from hpn.testbed.routing.pathcontrol.actions import REBOUND, STEERING, Move
 from hpn.testbed.routing.trace import Flow
 from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
 from hpn.traffic.flows.paths import CHOICES, drawn_again
@@ -42,8 +42,8 @@ of two CPUs was idle. So this rate takes a quarter of one core and leaves room f
 class LabJob(LabQueuePairs):
     """Job of one drill; ``source_ports`` is a key of ``traffic.flows.paths.CHOICES``.
 
-    An adapter knows the port through which a queue pair leaves. A worker does not, as the LAG decides. So it is
-    informed at the start, when path control moves a queue pair, and when a LAG's active ports change.
+    An adapter knows the port through which a queue pair leaves. A worker does not, as the LAG decides, or the binding.
+    So it is informed at the start, when path control moves a queue pair, and when a LAG's or an adapter's ports change.
     """
 
     engine: JobEngine
@@ -87,7 +87,7 @@ class LabJob(LabQueuePairs):
             self._follows = False  # the sprayer follows ECMP changes instead
             self.begin = None  # no queue pair has one path
             spray = SprayPlan(plan.spray, CHOICES[source_ports].keeps_links_free)
-            self._sprayer = Sprayer(lab, spray, self._sports, self.engine.spray)
+            self._sprayer = Sprayer(lab, spray, self._sports, self._spray)
 
     async def start(self) -> None:
         """Start the engine and put every queue pair under path control."""
@@ -117,6 +117,8 @@ class LabJob(LabQueuePairs):
         before = {flow.id: flow for flow in self.flows}
         begun = [flow for flow in layout.flows if flow != before[flow.id]]
         self._disconnect([before[flow.id] for flow in begun])
+        self._release([before[flow.id] for flow in begun])
+        self._bind(begun)
         self.flows = layout.flows
         self._roster = ActiveFlows(self.flows)
         self._sports.update((flow.id, flow.sport) for flow in begun)
@@ -131,6 +133,11 @@ class LabJob(LabQueuePairs):
             self._follow()
         if self._sprayer is not None:
             self._sprayer.replaced(self.flows)
+
+    def _spray(self, sports: Mapping[int, tuple[int, ...]]) -> None:
+        for flow, used in sports.items():
+            self._use(self.flows[flow], used)
+        self.engine.spray(sports)
 
     def _follow(self) -> None:
         """Recompute paths from now on when ECMP groups change, if the choice of source ports supports it."""
@@ -197,6 +204,8 @@ class LabJob(LabQueuePairs):
         if event.kind is EventKind.LAG:
             nic = self._nic_of_lag.get((event.node, event.subject))
             self._tell_ports([flow for flow in self.flows if nic in (flow.src_nic, flow.dst_nic)])
+        elif event.kind is EventKind.PATH and event.what == REBOUND:
+            self._tell_ports([self.flows[int(event.subject) // 2]])
         elif event.kind is EventKind.PATH and event.what in STEERING:
             self._tell_ports([flow for flow in self.flows if event.subject in (flow.src_ip, flow.dst_ip)])
 
@@ -221,7 +230,7 @@ class LabJob(LabQueuePairs):
         port = nic.port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
 
         def fits(sport: int) -> bool:
-            anywhere = leaves.cause is Cause.TIMEOUT
+            anywhere = leaves.cause is Cause.TIMEOUT or flow.port is not None
             return sport not in taken and (anywhere or nic.port_for(flow.dst_ip, sport, ROCE_PORT) == port)
 
         sport = drawn_again(flow, fits, self._lab.fabric.spec.seed, self._draws[flow.id])
@@ -235,8 +244,9 @@ class LabJob(LabQueuePairs):
         detail: dict[str, str | int | float] = {"old_sport": self._sports[number], "sport": sport, "why": why}
         self._lab.emit(Event(now_ns(), EventKind.PATH, nic_host, str(2 * number), "rehomed", detail))
         self._sports[number] = self._homes[number] = sport
+        self._use(flow, (sport,))
         self.engine.move(number, sport)
-        connection = Connection(2 * number, flow.dst_ip, ROCE_PORT, sport)
+        connection = replace(self._data(flow), home_sport=sport)
         nic.disconnect([connection.id])
         nic.connect([connection])  # may move it at once if this path does not reach the destination
         self._tell_ports([flow])

@@ -28,9 +28,9 @@ class LabRouter:
             raise MachineError(f"{nic}: no active port in its LAG")
         return port
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+    def links(self, src_nic: str, dst_nic: str, sport: int, bound: int | None = None) -> Sequence[str]:
         """Return the names of the links on the path, as far as they are certain."""
-        return self._certain(self._lab.path(Flow(src_nic, dst_nic, sport)))
+        return self._certain(self._lab.path(Flow(src_nic, dst_nic, sport), bound))
 
     def rate_bps(self, link: str) -> int:
         """Return the emulated rate of a link in bit/s."""
@@ -46,13 +46,13 @@ class RememberingRouter(LabRouter):
 
     def __init__(self, lab: Lab) -> None:
         super().__init__(lab)
-        self._said: dict[tuple[str, str, int], Sequence[str]] = {}
+        self._said: dict[tuple[str, str, int, int | None], Sequence[str]] = {}
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+    def links(self, src_nic: str, dst_nic: str, sport: int, bound: int | None = None) -> Sequence[str]:
         """Return the names of the links on the path."""
-        found = self._said[src_nic, dst_nic, sport] = super().links(src_nic, dst_nic, sport)
+        found = self._said[src_nic, dst_nic, sport, bound] = super().links(src_nic, dst_nic, sport, bound)
         return found
 
     def links_of(self, flow: FlowSpec) -> Sequence[str]:
         """Return the last result of ``links`` for a flow's path; empty if it was never queried."""
-        return self._said.get((flow.src_nic, flow.dst_nic, flow.sport), ())
+        return self._said.get((flow.src_nic, flow.dst_nic, flow.sport, flow.port), ())

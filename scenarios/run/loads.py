@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hpn.failover.analysis.model import EdgeKind
 from hpn.failover.analysis.offered import NO_PATH, Offered
-from hpn.failover.analysis.paths import PathAt, Paths, Step, answering
+from hpn.failover.analysis.paths import PathAt, Paths, Step
 from hpn.failover.faults import Fault
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.planned import PlannedRun
@@ -29,7 +29,7 @@ from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.pathcontrol.policies import OFF
-from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.flows.flow import FlowSpec, answering
 from hpn.traffic.fluid.forwarding import Forwarding
 from hpn.traffic.fluid.links import Links
 
@@ -173,9 +173,16 @@ class _Run:
         others = [link for link in src.links if link.name not in dead and link.name != used]
         if not any(forwarding.reaches(link.upper.node, dst) for link in others):
             return f"{NO_PATH} ({path.why})" if path.why else NO_PATH
-        moves = self._fabric.spec.path_control.chosen.name != OFF and self._known
-        what = "path control has not moved it" if moves else "path control is off"
-        return f"another port's path works, and {what} ({path.why})"
+        return f"another port's path works, and {self._unmoved(flow)} ({path.why})"
+
+    def _unmoved(self, flow: FlowSpec) -> str:
+        """Return why path control leaves a flow on a path that does not work."""
+        policy = self._fabric.spec.path_control.chosen
+        if policy.name == OFF or not self._known:
+            return "path control is off"
+        if flow.port is not None and not policy.binds:
+            return "no source port moves a queue pair that its adapter binds to a port"
+        return "path control has not moved it"
 
     def _forwarding(self, dead: frozenset[str]) -> Forwarding:
         """Return the forwarding while these links are down; cached, as it remembers its answers."""

@@ -27,7 +27,7 @@ from hpn.traffic.flows.paths import link_disjoint_anew
 class LivingRouter(LabRouter):
     """Router of the current paths; a path that does not reach the destination has no links."""
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+    def links(self, src_nic: str, dst_nic: str, sport: int, _bound: int | None = None) -> Sequence[str]:
         """Return the names of the links on the path, empty when it ends early."""
         path = self._lab.path(Flow(src_nic, dst_nic, sport))
         return self._certain(path) if path.dropped is None else ()

@@ -10,6 +10,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from hpn.failover.analysis.paths import Looked, PathsAtBegin
 from hpn.scenarios.drill.spares import ActiveFlows
@@ -48,6 +49,7 @@ class LabQueuePairs(ABC):
         self.spread = choose(router)
         self.flows = self.spread.flows
         links = {flow.id: router.links_of(flow) for flow in self.flows}
+        self._lab = lab
         self.begin: PathsAtBegin | None = PathsAtBegin(
             self.flows, links, lambda nic, *packet: lab.nics[nic].port_among(*packet)
         )
@@ -55,12 +57,12 @@ class LabQueuePairs(ABC):
         self._looked_after = 0  # number of edges
         self._ways: Mapping[int, Collection[str]] = links
         self._ack_ways: Mapping[int, Collection[str]] | None = None
-        self._lab = lab
         self._roster = ActiveFlows(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}
         self._ack_sports = {flow.id: flow.ack_sport for flow in self.flows}
         self._known = True  # True if path control knows the flows
         self._recent: deque[Progress] = deque(maxlen=6)
+        self._bind(self.flows)
 
     @abstractmethod
     async def take_over(self, dead: Collection[str]) -> None:
@@ -118,9 +120,36 @@ class LabQueuePairs(ABC):
                 self.engine.failed.result()
 
     def _given_up(self) -> None:
-        """Remove the queue pairs from path control."""
+        """Remove the queue pairs from path control and from their adapters."""
         self._lab.move_listeners.remove(self._move)
         self._disconnect(self._roster.present)
+        self._release(self.flows)
+
+    def _bind(self, flows: Sequence[FlowSpec]) -> None:
+        """Have adapters that bind queue pairs do so; replacement flows are bound from the start."""
+        for nic, connections in self._by_nic(flows).items():
+            adapter = self._lab.nics[nic].adapter
+            if adapter is not None:
+                adapter.bind(connections)
+
+    def _release(self, flows: Sequence[FlowSpec]) -> None:
+        for nic, connections in self._by_nic(flows).items():
+            adapter = self._lab.nics[nic].adapter
+            if adapter is not None:
+                adapter.affinity.release(each.id for each in connections)
+
+    def _use(self, flow: FlowSpec, sports: Sequence[int]) -> None:
+        """Let a bound queue pair's data use source ports, before it does."""
+        adapter, connection = self._lab.nics[flow.src_nic].adapter, self._data(flow)
+        if adapter is not None:
+            adapter.bind([replace(connection, home_sport=sports[0])], sports[1:])
+
+    def _data(self, flow: FlowSpec) -> Connection:
+        bound = self._named(flow.src_nic, flow.port)
+        return Connection(2 * flow.id, flow.dst_ip, ROCE_PORT, flow.sport, bound)
+
+    def _named(self, nic: str, port: int | None) -> str | None:
+        return None if port is None else self._lab.fabric.nic(nic).links[port].lower.name
 
     def _connect(self, flows: Sequence[FlowSpec]) -> None:
         self._each_nic(flows, lambda nic, connections: self._lab.nics[nic].connect(connections))
@@ -129,15 +158,20 @@ class LabQueuePairs(ABC):
         self._each_nic(flows, lambda nic, connections: self._lab.nics[nic].disconnect(c.id for c in connections))
 
     def _each_nic(self, flows: Sequence[FlowSpec], do: Callable[[str, list[Connection]], None]) -> None:
-        if not self._known:
-            return
-        data: dict[str, list[Connection]] = {}
-        acks: dict[str, list[Connection]] = {}
+        if self._known:
+            for nic, connections in self._by_nic(flows).items():
+                do(nic, connections)
+
+    def _by_nic(self, flows: Sequence[FlowSpec]) -> Mapping[str, list[Connection]]:
+        """Return the connections of each NIC: of data, then of acknowledgements."""
+        found: dict[str, list[Connection]] = {}
         for f in flows:
-            data.setdefault(f.src_nic, []).append(Connection(2 * f.id, f.dst_ip, ROCE_PORT, f.sport))
-            acks.setdefault(f.dst_nic, []).append(Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport))
-        for nic in {**data, **acks}:
-            do(nic, [*data.get(nic, ()), *acks.get(nic, ())])
+            found.setdefault(f.src_nic, []).append(self._data(f))
+        for f in flows:
+            bound = self._named(f.dst_nic, f.ack_port)
+            acks = Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport, bound)
+            found.setdefault(f.dst_nic, []).append(acks)
+        return found
 
     def _move(self, move: Move) -> None:
         flow, is_ack = divmod(move.connection, 2)

@@ -9,7 +9,7 @@ from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.architectures.architecture import Problem
 from hpn.testbed.fabric.buffer_rules import buffer_problems
 from hpn.testbed.fabric.marking import frame_bytes, marker_of, queue_bytes
-from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.spec import QUEUE_AFFINITY, FabricSpec
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.document import shorten
 from hpn.testbed.lag.datapaths import AUTO, DATAPATHS, candidates
@@ -21,7 +21,7 @@ _DEFAULTS = FabricSpec()
 def contradictions(spec: FabricSpec) -> list[Problem]:
     """Return all conflicts between the values of ``spec``; empty when it can be built. The architecture must exist."""
     of_its_own = ARCHITECTURES[spec.architecture].contradictions(spec)
-    later = (*_timers(spec), *_asn(spec), *_daemon(spec), *_lag(spec), *_ecn(spec), *buffer_problems(spec))
+    later = (*_timers(spec), *_asn(spec), *_daemon(spec), *_lag(spec), *_nic(spec), *_ecn(spec), *buffer_problems(spec))
     return [*_meaningless(spec), *_tiers(spec), *of_its_own, *later]
 
 
@@ -109,6 +109,25 @@ def _daemon(spec: FabricSpec) -> Iterable[Problem]:
     if name in DAEMONS:
         return DAEMONS[name].contradictions(spec)
     return [(("bgp", "daemon"), f"bgp.daemon is {shorten(name)}; {did_you_mean(name, DAEMONS, 'write one of')}")]
+
+
+def _nic(spec: FabricSpec) -> Iterator[Problem]:
+    """Yield what contradicts how NICs select a port."""
+    nic, policy = spec.nic, spec.path_control.chosen
+    if nic.rebind_least_ms > nic.rebind_most_ms:
+        yield (
+            ("nic", "rebind_least_ms"),
+            f"nic.rebind_least_ms is above rebind_most_ms; write {nic.rebind_most_ms} or less",
+        )
+    if policy.binds and not nic.binds:
+        text = f"path_control.policy is {policy.name}, but the NICs hash: no queue pair is bound to a port"
+        yield ("path_control", "policy"), f"{text}; write nic: {{port_selection: {QUEUE_AFFINITY}}}"
+    if policy.steers and nic.binds:
+        text = f"path_control.policy is {policy.name}, but packets of bound queue pairs pass the host's LAG by"
+        yield ("path_control", "policy"), f"{text}; write policy: rebind"
+    if spec.soft_roce and nic.binds:
+        text = f"soft_roce is yes, but Soft-RoCE's queue pairs have no {QUEUE_AFFINITY}: the LAG hashes them"
+        yield ("nic", "port_selection"), f"{text}; write port_selection: hash"
 
 
 def _lag(spec: FabricSpec) -> Iterator[Problem]:

@@ -24,6 +24,9 @@ _MAC = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 SHARED_SYSTEM_ID = "00:00:5e:00:01:01"
 """HPN's shared LACP system ID: a VRRP virtual-router MAC, which no host can own (paper section 4.2)."""
 
+QUEUE_AFFINITY: Literal["queue-affinity"] = "queue-affinity"
+"""Value of ``nic.port_selection``."""
+
 CorePorts = Literal["preset", "hash"]
 LacpRate = Literal["fast", "slow"]
 LACP_PERIOD_MS = {"fast": 1_000, "slow": 30_000}
@@ -146,6 +149,29 @@ class BgpSpec(Strict):
         return self.asn == "per-switch"
 
 
+class NicSpec(Strict):
+    """Choice of the port of a NIC's LAG that a queue pair sends by.
+
+    ``hash``: by addresses and UDP ports, as the LAG does. ``queue-affinity``: a queue pair is bound to a port when it
+    is made, in turn. Mlx5's driver maps the queue pairs of a lost port to another one, and later back: it queues the
+    command at once when the LAG changes (lag.c, mlx5_do_bond_work), and again after 1 s where it misses a lock. How
+    long firmware takes is not published: the range is an assumption, each time is drawn from it.
+    """
+
+    port_selection: Literal["hash", "queue-affinity"] = Field(
+        default="hash", description="queue-affinity: a queue pair is bound to a port when it is made, in turn"
+    )
+    rebind_least_ms: int = Field(
+        default=1, ge=0, le=60_000, description="least time from a change of the LAG to its queue pairs' new port"
+    )
+    rebind_most_ms: int = Field(default=10, ge=0, le=60_000, description="most of that time; drawn evenly, assumed")
+
+    @property
+    def binds(self) -> bool:
+        """True if queue pairs are bound to ports."""
+        return self.port_selection == QUEUE_AFFINITY
+
+
 class PathControlSpec(Strict):
     """Host-switch path control (see docs/path-control.md): the answer to the dual-plane gap."""
 
@@ -258,6 +284,7 @@ class FabricSpec(Strict):
     profile: Annotated[str, OneOf(PROFILES)] = Field(
         default=LAB, description="what hosts are like: the defaults of lacp; production is a real fleet's"
     )
+    nic: NicSpec = NicSpec()
     lacp: LacpSpec = LacpSpec()
     stack: StackSpec = StackSpec()
     bgp: BgpSpec = BgpSpec()

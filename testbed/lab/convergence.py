@@ -15,6 +15,7 @@ from typing import Protocol
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Port
+from hpn.testbed.lab.adapter import Adapter
 from hpn.testbed.lab.expected_routes import expected_presets
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.lacp_why import why_idle
@@ -135,6 +136,7 @@ class Convergence:
         routes = dict(zip(expected, _all_routes(grips, expected), strict=True))
         above = [check for name, check in routes.items() if name not in grips.tors]
         whole = [*heard, *routes.values(), *_presets(grips), *steering_checks(grips)]
+        whole += _adapters(grips)
         return cls(Checks(whole), Checks(heard), Checks([*heard, *above]))
 
 
@@ -249,6 +251,20 @@ def steering_checks(lab: LabParts) -> Iterator[_Check]:
     for nic in lab.nics.values():
         if nic.steering is not None:
             yield partial(_steered, nic, nic.steering)
+
+
+def _adapters(lab: LabParts) -> Iterator[_Check]:
+    for nic in lab.nics.values():
+        if nic.adapter is not None:
+            yield partial(_remapped, nic, nic.adapter)
+
+
+def _remapped(nic: HostNic, adapter: Adapter) -> Gap | None:
+    """Check that each port carries its own queue pairs; an adapter moves them back some time after its LAG."""
+    if adapter.affinity.is_native:
+        return None
+    port, used = next((port, used) for port, used in adapter.affinity.instead.items() if port != used)
+    return Gap("path", nic.nic.name, f"{nic.nic.name}: its adapter sends by {used} what is bound to {port}")
 
 
 def _steered(nic: HostNic, steering: Steering) -> Gap | None:

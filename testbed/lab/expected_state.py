@@ -15,7 +15,7 @@ from hpn.testbed.fabric.model import Fabric, LinkKind, Node
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.markers import MarkerKind
-from hpn.testbed.lab.state import NOT_STEERED, State, steered
+from hpn.testbed.lab.state import NOT_BOUND, NOT_STEERED, State, bound, steered
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.lag.datapaths import DATAPATHS
 from hpn.testbed.lag.lacpdu import PortInfo
@@ -37,7 +37,7 @@ _CLASSES = ", classes of a shared buffer"
 def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -> State:
     """Return a healthy lab's state on ``datapath``: LACP partner and rate by port, ECMP seed by switch; pure.
 
-    If LAGs can steer by destination, none is steered.
+    If LAGs can steer by destination, none is steered. Where adapters bind queue pairs, there are none.
 
     Each port serves control frames first. If switches mark by their queues, each of their ports has such a queue; with
     a second traffic class, two. Linux bonding numbers its ports and creates its key by itself: of such a host only the
@@ -63,6 +63,8 @@ def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = Non
         found[f"ECMP seed of {node.name}"] = str(node.ecmp_seed)
     if fabric.spec.path_control.chosen.steers:
         found |= {f"steering of {nic.name}": NOT_STEERED for nic in fabric.nics}
+    if fabric.spec.nic.binds:
+        found |= {f"queue pairs of {nic.name}": NOT_BOUND for nic in fabric.nics}
     return found
 
 
@@ -77,6 +79,8 @@ def actual(lab: Lab) -> State:
     for nic in lab.nics.values():
         if nic.steering is not None:
             found[f"steering of {nic.nic.name}"] = steered(nic.steering)
+        if nic.adapter is not None:
+            found[f"queue pairs of {nic.nic.name}"] = bound(nic.adapter.affinity)
     absent = {item.path for item in lab.wiring.missing}
     for node in lab.fabric.nodes:
         found |= _rates(lab, node)

@@ -15,6 +15,7 @@ from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
+from hpn.testbed.lab.adapter import Adapter
 from hpn.testbed.lab.announce import Announcer
 from hpn.testbed.lab.watch import Message
 from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace
@@ -63,17 +64,21 @@ class HostNic:
         place = HostPlace(nic.name, self._ports, settings, self.port_among, fabric.spec.seed, nic.ip)
         tors = {link.lower.name: link.upper.mac for link in nic.links}
         self.steering = Steering(nft, nic.lag, self._ports) if control.chosen.steers else None
+        self.adapter = Adapter(fabric.spec, nic, nft, sink) if fabric.spec.nic.binds else None
         self._control: _Control | None = None
         if control.chosen.agent is not None:
             agent = control.chosen.agent(place)
             steer = None if self.steering is None else self.steering.apply
-            io = AgentIo(nic.host, space, agent, self._ports, sink, on_move, tors, self._lag.look, steer)
+            rebind = None if self.adapter is None else self.adapter.rebind
+            io = AgentIo(nic.host, space, agent, self._ports, sink, on_move, tors, self._lag.look, steer, rebind)
             self._control = _Control(agent, io)
 
     def start(self) -> None:
         """Start path control and the LAG; no port carries traffic yet."""
         if self.steering is not None:
             self.steering.setup()
+        if self.adapter is not None:
+            self.adapter.start()
         if self._control is not None:
             self._control.io.start()
         self._lag.start()
@@ -86,6 +91,14 @@ class HostNic:
             self._control.io.stop()
         if self.steering is not None:
             self.steering.close()
+        if self.adapter is not None:
+            self.adapter.close()
+
+    def port_of_bound(self, port: int) -> int | None:
+        """Return the index of the port by which queue pairs bound to ``port`` leave now; None while none is active."""
+        if not self._active or self.adapter is None:
+            return None
+        return self._ports.index(self.adapter.affinity.instead[self._ports[port]])
 
     def connect(self, connections: Iterable[Connection]) -> None:
         """Put queue pairs under path control; no-op if it is disabled."""
@@ -121,9 +134,15 @@ class HostNic:
         return tuple(self._ports.index(port) for port in self._active)
 
     def port_for(self, dst_ip: str, sport: int, dport: int, proto: int = UDP) -> int | None:
-        """Return the index of a packet's egress port; None while none is active. Call ``look`` first if in doubt."""
+        """Return the index of a packet's egress port; None while none is active. Call ``look`` first if in doubt.
+
+        The port of a bound queue pair may have left the LAG, until the adapter acts.
+        """
         if not self._active:
             return None
+        bound = None if self.adapter is None or proto != UDP else self.adapter.affinity.port_for(dst_ip, sport)
+        if bound is not None:
+            return self._ports.index(bound)
         chosen = self._lag.port_for(self.nic.ip, dst_ip, sport, dport, proto, self._active)
         return self._ports.index(chosen if self.steering is None else self.steering.port_for(chosen, dst_ip))
 
@@ -143,10 +162,12 @@ class HostNic:
         at_ns = seen_ns if self._moves_itself else now_ns()
         detail: dict[str, str | int | float] = {"ports": ",".join(ports), **stamped}
         self._sink(Event(at_ns, EventKind.LAG, self.nic.host, self.nic.lag, "active", detail))
+        if self.adapter is not None:
+            self.adapter.set_active(ports)
         if self._control is not None:
             self._control.io.perform(self._control.agent.set_active(ports, now_ns()))
         self.announcer.carry(len(ports), grown=grown)
 
     def port_among(self, sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:
-        """Return the LAG's port for such a packet while these are active, before any steering."""
+        """Return the LAG's port for such a packet while these are active, before any steering or binding."""
         return self._lag.port_for(self.nic.ip, dst_ip, sport, dport, UDP, active)

@@ -17,6 +17,7 @@ from hpn.testbed.lab.classes import check_buffers
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lab.markers import choose as choose_marker
 from hpn.testbed.lab.soft_roce import check as check_soft_roce
+from hpn.testbed.lag.affinity import check as check_affinity
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.lag.datapaths import candidates
 from hpn.testbed.lag.steering import check as check_steering
@@ -56,6 +57,8 @@ def kernel_parts(spec: FabricSpec) -> KernelParts:
     check_classes()
     if spec.path_control.chosen.steers:
         check_steering()
+    if spec.nic.binds:
+        check_affinity()
     check_soft_roce(spec)
     check_buffers(spec)
     return KernelParts(lag, marking)

@@ -170,11 +170,15 @@ class Lab:
         """Description of a daemon that died unexpectedly; None if all are alive."""
         return next((part.trouble for part in self._daemons if part.trouble is not None), None)
 
-    def path(self, flow: Flow) -> FlowPath:
-        """Return the exact current path of a UDP flow. InputError for a NIC that does not exist."""
+    def path(self, flow: Flow, bound: int | None = None) -> FlowPath:
+        """Return the exact current path of a UDP flow. InputError for a NIC that does not exist.
+
+        ``bound``: index of the port that its queue pair is bound to, for one that the NIC's adapter does not know yet.
+        """
         src, dst = self.fabric.nic(flow.src_nic), self.fabric.nic(flow.dst_nic)
         self.nics[src.name].look()
-        port = self.nics[src.name].port_for(dst.ip, flow.sport, flow.dport)
+        nic = self.nics[src.name]
+        port = nic.port_for(dst.ip, flow.sport, flow.dport) if bound is None else nic.port_of_bound(bound)
         return trace(self.fabric, flow, port, self.requests, self.link_up)
 
     @property

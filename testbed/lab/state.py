@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_LOCAL, RT_TABLE_MAIN
 from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lag.affinity import Affinity
 from hpn.testbed.lag.steering import Steering
 
 State = dict[str, str]
 NOT_STEERED = "nothing"
+NOT_BOUND = "none bound, each port by itself"
 
 
 def state(lab: Lab) -> State:
@@ -23,6 +25,8 @@ def state(lab: Lab) -> State:
         found[f"LAG {nic.nic.name}"] = f"active ports {nic.active}"
         if nic.steering is not None:
             found[f"steering of {nic.nic.name}"] = steered(nic.steering)
+        if nic.adapter is not None:
+            found[f"queue pairs of {nic.nic.name}"] = bound(nic.adapter.affinity)
     found |= lab.breakage.standing()
     for node in lab.fabric.switches:
         for route in lab.requests(node.name).routes():
@@ -37,6 +41,13 @@ def steered(steering: Steering) -> str:
     """Describe a NIC's steering in the kernel."""
     words = (f"{ip} from {start} to {end}" for (start, ip), end in sorted(steering.standing().items()))
     return ", ".join(words) or NOT_STEERED
+
+
+def bound(affinity: Affinity) -> str:
+    """Describe a NIC's bindings in the kernel."""
+    words = [f"{ip} from {sport} by {port}" for (ip, sport), port in sorted(affinity.standing().items())]
+    moved = [f"{port} by {used}" for port, used in affinity.instead.items() if port != used]
+    return ", ".join([*words, *moved]) or NOT_BOUND
 
 
 def differences(before: State, after: State) -> tuple[str, ...]:

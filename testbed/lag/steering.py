@@ -17,16 +17,16 @@ from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.routing.pathcontrol.actions import Steer
 
-_BEFORE_ALL = -300
+BEFORE_ALL = -300
 """Priority: other chains at a port's egress see only frames that really leave by it."""
 
-_FEATURES = f"""
+_FEATURES = """
 table netdev probe {{
-  set s {{ type ipv4_addr; }}
-  chain c {{ type filter hook egress device "lo" priority {_BEFORE_ALL}; ip daddr @s fwd to "lo"; }}
+  set s {{ type {kind}; }}
+  chain c {{ type filter hook egress device "lo" priority {priority}; {key} @s fwd to "lo"; }}
 }}
 """
-_WAY_OUT = "Linux 5.16 or newer with nftables' netdev egress hook, nft_fwd_netdev, or path_control: {policy: off}"
+_WAY_OUT = "Linux 5.16 or newer with nftables' netdev egress hook, nft_fwd_netdev"
 
 
 class Steering:
@@ -102,15 +102,23 @@ def check() -> None:
 
     Needs the right to create network namespaces.
     """
-    probe = ns.create("steer-probe")
+    check_egress("no steering by destination", "path_control: {policy: off}", "ipv4_addr", "ip daddr")
+
+
+def check_egress(what: str, otherwise: str, kind: str, key: str) -> None:
+    """Raise MachineError, that there is ``what`` in this kernel, when it cannot forward at egress by a set.
+
+    The set is of type ``kind`` and looked up by ``key``. ``otherwise``: what to write to do without.
+    """
+    probe = ns.create("egress-probe")
     try:
         nft = Nft(probe)
         try:
-            nft.run(_FEATURES)
+            nft.run(_FEATURES.format(kind=kind, key=key, priority=BEFORE_ALL))
         finally:
             nft.close()
     except OSError as error:
-        text = f"no steering by destination in this kernel ({str(error).splitlines()[0]}); it needs {_WAY_OUT}"
+        text = f"{what} in this kernel ({str(error).splitlines()[0]}); it needs {_WAY_OUT}, or {otherwise}"
         raise MachineError(text) from error
     finally:
         os.close(probe.fd)
@@ -120,7 +128,7 @@ def table(name: str, ports: Sequence[str]) -> str:
     """Return the table for these member ports, with empty sets. Pure."""
     sets = "".join(f"set {_set_name(ports, *pair)} {{ type ipv4_addr; }}\n" for pair in pairs(ports))
     chains = "".join(
-        f'chain p{index} {{ type filter hook egress device "{port}" priority {_BEFORE_ALL};\n'
+        f'chain p{index} {{ type filter hook egress device "{port}" priority {BEFORE_ALL};\n'
         + "".join(
             f'ip daddr @{_set_name(ports, start, end)} fwd to "{end}"\n' for start, end in pairs(ports) if start == port
         )

@@ -192,6 +192,29 @@ def test_bfd_that_is_slower_than_the_hold_time_is_refused(tmp_path: Path) -> Non
         ("preset: tiny\nlag: ntf\n", "2: lag is 'ntf'; write one of auto, kernel, nft (did you mean nft?)"),
         ("preset: tiny\nlag: [nft]\n", "2: lag is a list; write one of auto, kernel, nft"),
         (
+            "preset: tiny\npath_control: {policy: rebind}\n",
+            "2: path_control.policy is rebind, but the NICs hash: no queue pair is bound to a port; write nic:"
+            " {port_selection: queue-affinity}",
+        ),
+        (
+            "preset: tiny\nnic: {port_selection: queue-affinity}\npath_control: {policy: both}\n",
+            "3: path_control.policy is both, but packets of bound queue pairs pass the host's LAG by; write policy:"
+            " rebind",
+        ),
+        (
+            "preset: tiny\nnic: {port_selection: queue-affinity}\nsoft_roce: yes\n",
+            "2: soft_roce is yes, but Soft-RoCE's queue pairs have no queue-affinity: the LAG hashes them; write"
+            " port_selection: hash",
+        ),
+        (
+            "preset: tiny\nnic: {rebind_least_ms: 20}\n",
+            "2: nic.rebind_least_ms is above rebind_most_ms; write 10 or less",
+        ),
+        (
+            "preset: tiny\narchitecture: single-tor\nnic: {port_selection: queue-affinity}\n",
+            "3: nic means nothing to single-tor: a NIC has one port, so there is nothing to select; leave it out",
+        ),
+        (
             "preset: tiny\nsegments: 1\naggs: 0\nuplinks: 2\n",
             "4: uplinks is 2 but aggs is 0; write at least 1 Agg, or leave uplinks out",
         ),

@@ -101,3 +101,8 @@ def test_what_waits_at_a_stopped_host_is_told_where_nobody_knows_paths(
     ] * says
     known = Offered((), (), 1)
     assert not any("PFC" in cause for cause in causes(replace(metrics, buffers=buffers, offered=known)))
+
+
+def test_an_adapter_that_moves_its_queue_pairs_later_than_the_lag_is_named() -> None:
+    remapped = event(296, EventKind.LAG, "p0.s0.h0", "bond0", "remapped")
+    assert "the last adapter sent its queue pairs by another port 296 ms after it" in told(292, (ROUTE, remapped))

@@ -92,3 +92,27 @@ def test_a_queue_pair_that_no_source_port_helps_is_told() -> None:
         "queue pair a>b#0 (acknowledgements) stays on r0p0, where its destination is lost:"
         " no source port of 128 leads to a port that works"
     )
+
+
+def rebound(at_ms: int, from_port: str, to_port: str) -> Event:
+    detail: dict[str, str | int | float] = {"dst": "10.0.0.2", "from_port": from_port, "to_port": to_port}
+    return Event(at_ms * MS, EventKind.PATH, "ha", "0", "rebound", detail)
+
+
+def test_a_queue_pair_that_is_bound_to_another_port_needs_a_reason_and_comes_home_to_its_port() -> None:
+    lost, back = said(1000, "unreachable", port="r0p0"), said(2000, "reachable", port="r0p0")
+    away, home = rebound(1000, "r0p0", "r0p1"), rebound(2000, "r0p1", "r0p0")
+    assert strays([lost, away, back, home], KNOWN, END) == ()
+    (told,) = strays([lost, away, back], KNOWN, END)
+    assert told == "queue pair a>b#0 moved at a failure and did not return: port r0p1 at the end, r0p0 before"
+    (told, _away) = strays([away], KNOWN, END)
+    assert told.endswith("left r0p0 for r0p1, port r0p0 to r0p1, though its destination was not lost")
+    new_home = Event(1500 * MS, EventKind.PATH, "ha", "0", "rehomed", {"old_sport": 1, "sport": 2})
+    assert strays([lost, away, new_home, back, home], KNOWN, END) == (), "another source port is no other port"
+
+
+def test_a_bound_queue_pair_that_source_ports_cannot_move_is_no_fault_of_path_control() -> None:
+    detail: dict[str, str | int | float] = {"dst": "10.0.0.2", "sport": 1, "port": "r0p0", "tries": 0}
+    stuck = Event(1000 * MS, EventKind.PATH, "ha", "0", "stuck", detail)
+    assert strays([stuck], KNOWN, END) == ()
+    assert strays([Event(stuck.at_ns, stuck.kind, "ha", "0", "stuck", detail | {"tries": 128})], KNOWN, END) != ()

@@ -129,3 +129,25 @@ def test_links_are_told_when_somebody_looked_and_they_are_others() -> None:
         PathAt(4 * S, 0, "LAG", 50_000, 1, 1),
         PathAt(5 * S, 0, "looked", 50_000, 1, 1, LINKS[:1], "no route"),
     ]
+
+
+def test_a_bound_queue_pair_follows_its_adapter_and_path_control_not_its_lag_or_source_port() -> None:
+    bound = replace(FLOW, port=0)
+    found = _over(
+        [
+            _lag(3 * S, "r0p1"),
+            Event(4 * S, EventKind.LAG, SENDER.host, "bond0", "remapped", {"port": "r0p0", "to_port": "r0p1"}),
+            Event(5 * S, EventKind.LAG, SENDER.host, "bond0", "remapped", {"port": "r0p0", "to_port": "r0p0"}),
+            _path(6 * S, "rebound", "0", dst=TARGET.ip, from_port="r0p0", to_port="r0p1"),
+            _path(7 * S, "rebound", "1", dst=SENDER.ip, from_port="r0p0", to_port="r0p1"),
+            _path(8 * S, "rehomed", "0", sport=50_001),
+        ],
+        [bound],
+    )
+    assert found == [
+        BEGIN,
+        PathAt(4 * S, 0, "remapped", 50_000, 1, 1),
+        PathAt(5 * S, 0, "remapped", 50_000, 0, 0),
+        PathAt(6 * S, 0, "rebound", 50_000, 1, 1),
+        PathAt(8 * S, 0, "rehomed", 50_001, 1, 1),
+    ]

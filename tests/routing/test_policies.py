@@ -52,10 +52,10 @@ def test_the_key_that_turns_it_off_and_the_policy_are_one_thing(tmp_path: Path, 
     [
         (
             "{policy: move-source-port}",
-            "policy is 'move-source-port'; write one of move-source-ports, steer-destinations, both, off"
+            "policy is 'move-source-port'; write one of move-source-ports, steer-destinations, both, rebind, off"
             " (did you mean move-source-ports?)",
         ),
-        ("{policy: yes}", "policy is true; write one of move-source-ports, steer-destinations, both, off"),
+        ("{policy: yes}", "policy is true; write one of move-source-ports, steer-destinations, both, rebind, off"),
         (
             "{policy: off, enabled: yes}",
             "policy is off, but path_control.enabled is yes; leave one of them out",

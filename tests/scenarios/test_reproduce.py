@@ -487,7 +487,7 @@ class _Skewed:
     def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
         return sport % 2
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+    def links(self, src_nic: str, dst_nic: str, sport: int, bound: int | None = None) -> Sequence[str]:
         last = sport % 2 if self._planes else 0
         return f"{src_nic}.{sport % 2}", f"up{sport % 4}", f"down{sport % 4}", f"{dst_nic}.{last}"
 

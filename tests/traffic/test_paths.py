@@ -33,7 +33,7 @@ class Fabric:
     def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
         return sport % 2
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+    def links(self, src_nic: str, dst_nic: str, sport: int, bound: int | None = None) -> Sequence[str]:
         plane, agg = sport % 2, sport // 2 % AGGS
         return [f"{src_nic}.{plane}", f"t{src_nic}-a{plane}.{agg}", f"t{dst_nic}-a{plane}.{agg}", f"{dst_nic}.{plane}"]
 
@@ -146,10 +146,10 @@ def test_drawn_ports_repeat_with_their_seed_and_queue_pairs_have_nothing_in_comm
 class Broken(Fabric):
     """One Agg of plane 0 is gone: what took its links takes the next Agg's, but for port 0xC002, which is lost."""
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+    def links(self, src_nic: str, dst_nic: str, sport: int, bound: int | None = None) -> Sequence[str]:
         if sport == 0xC002:
             return ()
-        found = super().links(src_nic, dst_nic, sport)
+        found = super().links(src_nic, dst_nic, sport, bound)
         return [link.replace("-a0.0", "-a0.1") for link in found]
 
 

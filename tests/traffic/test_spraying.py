@@ -41,8 +41,8 @@ def test_drawn_ones_are_as_many_as_asked_behind_one_port_and_nobody_else_s(ancho
 class Cut(Fabric):
     """Nothing arrives by the last Agg of a plane."""
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> list[str]:
-        return [] if _agg(sport) == AGGS - 1 else list(super().links(src_nic, dst_nic, sport))
+    def links(self, src_nic: str, dst_nic: str, sport: int, bound: int | None = None) -> list[str]:
+        return [] if _agg(sport) == AGGS - 1 else list(super().links(src_nic, dst_nic, sport, bound))
 
 
 def test_a_path_on_which_nothing_arrives_is_none() -> None:

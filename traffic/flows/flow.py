@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ROCE_PORT = 4791
 """UDP destination port of RoCEv2 (IANA)."""
@@ -91,6 +91,8 @@ class FlowSpec:
     retry_count: int = 7
     replaces: int | None = None  # a replacement flow: the flow it takes over from; it does not send until it is started
     transfers: Transfers | None = None  # None: an even stream
+    port: int | None = None  # queue affinity: port of the NIC that the requester is bound to; None: the LAG hashes
+    ack_port: int | None = None  # and the responder, of its own NIC
 
     @property
     def goodput_bps(self) -> float:
@@ -106,3 +108,18 @@ class FlowSpec:
     def pause_ns(self) -> int:
         """Pause between two transfers in ns; 0 for an even stream."""
         return self.transfers.every_ns - self.sending_ns if self.transfers is not None else 0
+
+
+def answering(flow: FlowSpec) -> FlowSpec:
+    """Return the acknowledgements of a flow, as a separate flow back to its source."""
+    return replace(
+        flow,
+        src_nic=flow.dst_nic,
+        dst_nic=flow.src_nic,
+        src_ip=flow.dst_ip,
+        dst_ip=flow.src_ip,
+        sport=flow.ack_sport,
+        ack_sport=flow.sport,
+        port=flow.ack_port,
+        ack_port=flow.port,
+    )

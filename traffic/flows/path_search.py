@@ -28,8 +28,8 @@ class Router(Protocol):
     def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
         """Return the index of the member port that the LAG picks."""
 
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Return the names of the links on the path."""
+    def links(self, src_nic: str, dst_nic: str, sport: int, bound: int | None = None) -> Sequence[str]:
+        """Return the names of the links on the path; ``bound``: port of the NIC that the queue pair is bound to."""
 
     def rate_bps(self, link: str) -> int:
         """Return the emulated rate of a link."""
@@ -51,10 +51,25 @@ def directions(links: Sequence[str]) -> list[Direction]:
     return [(link, 2 * at < len(links)) for at, link in enumerate(links)]
 
 
-def leading_to(port: int, nic: str, dst_ip: str, start: int, router: Router, taken: set[int]) -> Iterator[int]:
-    """Yield free source ports from ``start`` on that the LAG of ``nic`` maps to ``port``."""
+def port_of(flow: FlowSpec, sport: int, router: Router) -> int:
+    """Return the port of its NIC that a flow's data would leave by from a source port; a bound one's stays."""
+    return router.port_for(flow.src_nic, flow.dst_ip, sport, ROCE_PORT) if flow.port is None else flow.port
+
+
+def links_of(flow: FlowSpec, sport: int, router: Router) -> Sequence[str]:
+    """Return the links on the path of a flow's data from a source port."""
+    return router.links(flow.src_nic, flow.dst_nic, sport, flow.port)
+
+
+def wanted_port(flow: FlowSpec, turn: int, router: Router) -> int:
+    """Return the port of its NIC for the ``turn``-th flow, if ports are taken in turn; that of a bound flow."""
+    return turn % router.ports(flow.src_nic) if flow.port is None else flow.port
+
+
+def leading_to(port: int, flow: FlowSpec, router: Router, taken: set[int]) -> Iterator[int]:
+    """Yield free source ports, from ``flow``'s own on, by which its data leaves its NIC by ``port``."""
     width = SPORT_MAX - SPORT_MIN + 1
     for step in range(SEARCH):
-        sport = SPORT_MIN + (start - SPORT_MIN + step) % width
-        if sport not in taken and router.port_for(nic, dst_ip, sport, ROCE_PORT) == port:
+        sport = SPORT_MIN + (flow.sport - SPORT_MIN + step) % width
+        if sport not in taken and port_of(flow, sport, router) == port:
             yield sport

@@ -13,8 +13,19 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from hpn.testbed.entries import Registry
-from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec
-from hpn.traffic.flows.path_search import SEARCH, Direction, Router, directions, drawn_ports, heaviest_load, leading_to
+from hpn.traffic.flows.flow import FlowSpec, answering
+from hpn.traffic.flows.path_search import (
+    SEARCH,
+    Direction,
+    Router,
+    directions,
+    drawn_ports,
+    heaviest_load,
+    leading_to,
+    links_of,
+    port_of,
+    wanted_port,
+)
 
 _CANDIDATES = 6
 MOST_CANDIDATES = 64
@@ -58,14 +69,15 @@ class _InTurn:
 
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
         """Return the source port for data, if this is the ``turn``-th flow of its NIC."""
-        port = turn % self.router.ports(flow.src_nic)
-        return next(leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used), flow.sport)
+        port = wanted_port(flow, turn, self.router)
+        return next(leading_to(port, flow, self.router, used), flow.sport)
 
     def answered(self, flow: FlowSpec) -> FlowSpec:
         """Return the flow with the source port of its acknowledgements."""
         used = self._taken.setdefault(flow.dst_nic, set())
-        port = self._answers[flow.dst_nic] % self.router.ports(flow.dst_nic)
-        ports = leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, self.router, used)
+        answers = answering(flow)
+        port = wanted_port(answers, self._answers[flow.dst_nic], self.router)
+        ports = leading_to(port, answers, self.router, used)
         found = replace(flow, ack_sport=next(ports, flow.ack_sport))
         self._answers[flow.dst_nic] += 1
         used.add(found.ack_sport)
@@ -80,7 +92,7 @@ class _InTurn:
         return found
 
     def _weigh(self, flow: FlowSpec, sign: int) -> None:
-        for way in directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport)):
+        for way in directions(links_of(flow, flow.sport, self.router)):
             self.load[way] += sign * int(flow.goodput_bps)
 
 
@@ -100,7 +112,7 @@ class _LinkDisjoint(_InTurn):
         crossed = self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter())
         best, inner, least = flow.sport, list[Direction](), (SEARCH, float("inf"))
         for _, sport in zip(range(MOST_CANDIDATES), self.candidates(flow, turn, used), strict=False):
-            links = self.router.links(flow.src_nic, flow.dst_nic, sport)
+            links = links_of(flow, sport, self.router)
             between = directions(links)[1:-1]
             cost = (sum(crossed[way] for way in between), heaviest_load(between, flow, self.router, self.load))
             if not links:
@@ -114,8 +126,7 @@ class _LinkDisjoint(_InTurn):
 
     def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
         """Yield candidate source ports in order of preference."""
-        port = turn % self.router.ports(flow.src_nic)
-        return leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
+        return leading_to(wanted_port(flow, turn, self.router), flow, self.router, used)
 
 
 class _Anew(_LinkDisjoint):
@@ -128,9 +139,9 @@ class _Anew(_LinkDisjoint):
 
     def fits(self, flow: FlowSpec, sport: int) -> bool:
         """Place the flow on ``sport`` if no link between switches is shared; return True if it was placed."""
-        links = self.router.links(flow.src_nic, flow.dst_nic, sport)
+        links = links_of(flow, sport, self.router)
         free = sport not in self._taken.setdefault(flow.src_nic, set())
-        fits = free and bool(links) and self._port(flow, sport) == self._port(flow, flow.sport)
+        fits = free and bool(links) and port_of(flow, sport, self.router) == port_of(flow, flow.sport, self.router)
         if not fits or any(self.load[way] for way in directions(links)[1:-1]):
             return False
         self._put(replace(flow, sport=sport))
@@ -141,16 +152,13 @@ class _Anew(_LinkDisjoint):
         return self._sent(flow)
 
     def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
-        return leading_to(self._port(flow, flow.sport), flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
+        return leading_to(port_of(flow, flow.sport, self.router), flow, self.router, used)
 
     def _put(self, flow: FlowSpec) -> None:
         self._taken.setdefault(flow.src_nic, set()).add(flow.sport)
         self._weigh(flow, 1)
-        ways = directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport))[1:-1]
+        ways = directions(links_of(flow, flow.sport, self.router))[1:-1]
         self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter()).update(ways)
-
-    def _port(self, flow: FlowSpec, sport: int) -> int:
-        return self.router.port_for(flow.src_nic, flow.dst_ip, sport, ROCE_PORT)
 
 
 class _Hashed(_InTurn):
@@ -289,11 +297,10 @@ def _chosen(choosing: _InTurn, flows: Sequence[FlowSpec], later: Sequence[Sequen
 
 
 def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[Direction]) -> int:
-    port = turn % router.ports(flow.src_nic)
     best, least = flow.sport, float("inf")
-    candidates = leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, router, taken)
+    candidates = leading_to(wanted_port(flow, turn, router), flow, router, taken)
     for _, sport in zip(range(_CANDIDATES), candidates, strict=False):
-        heaviest = heaviest_load(directions(router.links(flow.src_nic, flow.dst_nic, sport)), flow, router, load)
+        heaviest = heaviest_load(directions(links_of(flow, sport, router)), flow, router, load)
         if heaviest < least:
             best, least = sport, heaviest
     return best

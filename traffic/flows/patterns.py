@@ -15,6 +15,7 @@ from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.traffic.flows.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, Transfers, default_sports
 from hpn.traffic.flows.framing import wire_bytes
 from hpn.traffic.flows.partners import Pair, incast, pairs, permutation
+from hpn.traffic.flows.port_turns import PortTurns, turns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def flows_for(
     destinations: dict[str, int] = {}
     for each in chosen:
         destinations[each.src.name] = destinations.get(each.src.name, 0) + 1
-    flows = NewFlows(path_mtu, ib_timeout, retry_count)
+    flows = NewFlows(path_mtu, ib_timeout, retry_count, turns_of(fabric, queue_pairs))
     return [
         flows.between(
             each.src,
@@ -158,12 +159,16 @@ def _transfers(each: Stream | Transfer, path_mtu: int) -> Transfers | None:
 
 
 class NewFlows:
-    """Factory of queue pairs: numbers in order, with the source ports that a RoCE stack picks for them."""
+    """Factory of queue pairs: numbers in order, with the source ports that a RoCE stack picks for them.
 
-    def __init__(self, path_mtu: int, ib_timeout: int, retry_count: int) -> None:
+    ``turns``: the ports to which adapters bind them; None: they do not.
+    """
+
+    def __init__(self, path_mtu: int, ib_timeout: int, retry_count: int, turns: PortTurns | None = None) -> None:
         self._path_mtu, self._ib_timeout, self._retry_count = path_mtu, ib_timeout, retry_count
         self._ports = _SourcePortsInUse()
         self._made = 0
+        self._turns = turns
 
     def between(self, src: Nic, dst: Nic, k: int, rate_pps: float, transfers: Transfers | None = None) -> FlowSpec:
         """Return the ``k``-th queue pair from one NIC to another. InputError when a NIC has no source port left."""
@@ -183,6 +188,8 @@ class NewFlows:
             ib_timeout=self._ib_timeout,
             retry_count=self._retry_count,
             transfers=transfers,
+            port=None if self._turns is None else self._turns.of_sender(src, dst, k),
+            ack_port=None if self._turns is None else self._turns.of_receiver(src, dst, k),
         )
 
 

@@ -11,8 +11,8 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
-from hpn.traffic.flows.path_search import Router
+from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.traffic.flows.path_search import Router, links_of, port_of
 from hpn.traffic.flows.paths import MOST_CANDIDATES
 
 _SEARCH = 4096
@@ -42,16 +42,16 @@ def sprayed(flow: FlowSpec, ports: int, router: Router, taken: set[int], *, apar
 
 def _between(flow: FlowSpec, sport: int, router: Router) -> list[str]:
     """Return the links between switches; empty where packets do not arrive."""
-    return list(router.links(flow.src_nic, flow.dst_nic, sport))[1:-1]
+    return list(links_of(flow, sport, router))[1:-1]
 
 
 def _behind_its_port(flow: FlowSpec, router: Router, taken: set[int], seed: int) -> Iterator[int]:
     """Yield free source ports that lead to the same NIC port as the flow's own, in an order drawn by ``seed``."""
     draw = random.Random(f"{seed} {flow.id} {flow.src_nic} {flow.dst_nic} sprayed")
-    port = router.port_for(flow.src_nic, flow.dst_ip, flow.sport, ROCE_PORT)
+    port = port_of(flow, flow.sport, router)
     seen = taken | {flow.sport}
     for _ in range(_SEARCH):
         sport = draw.randint(SPORT_MIN, SPORT_MAX)
-        if sport not in seen and router.port_for(flow.src_nic, flow.dst_ip, sport, ROCE_PORT) == port:
+        if sport not in seen and port_of(flow, sport, router) == port:
             seen.add(sport)
             yield sport

@@ -7,7 +7,7 @@ own. Traffic that must change rails does so inside a host.
 from __future__ import annotations
 
 from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
-from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_TOR, racks, up
+from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_PORT, ONE_TOR, racks, up
 from hpn.testbed.fabric.builder import Builder
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
@@ -35,6 +35,7 @@ ARCHITECTURE = Architecture(
         "core_rate": _ONE_NETWORK,
         "core_ports": _ONE_NETWORK,
         "lacp.port_id_offset": ONE_TOR,
+        "nic": ONE_PORT,
         "stack": NOT_STACKED,
     },
     _build,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hpn.testbed.fabric.architectures.architecture import Architecture
-from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_TOR, clos, racks
+from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_PORT, ONE_TOR, clos, racks
 from hpn.testbed.fabric.builder import Builder
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
@@ -19,6 +19,6 @@ def _build(spec: FabricSpec) -> Fabric:
 ARCHITECTURE = Architecture(
     "single-tor",
     "one ToR per segment and rail, one uplink per NIC",
-    {"stack": NOT_STACKED, "lacp.port_id_offset": ONE_TOR},
+    {"stack": NOT_STACKED, "lacp.port_id_offset": ONE_TOR, "nic": ONE_PORT},
     _build,
 )

@@ -11,6 +11,7 @@ from hpn.testbed.fabric.model import LinkKind, Node
 ToRSet = tuple[Node, ...]
 
 NOT_STACKED = "its ToRs are not stacked; leave it out, or write architecture: stacked-dual-tor"
+ONE_PORT = "a NIC has one port, so there is nothing to select; leave it out"
 ONE_TOR = "a set has one ToR, so no port ID can be taken twice; leave it out"
 
 

@@ -154,7 +154,8 @@ class Supervisor:
         sport, dport = request.get("sport"), request.get("dport", 4791)
         if not (isinstance(sport, int) and isinstance(dport, int) and 0 < sport < 1 << 16 and 0 < dport < 1 << 16):
             raise InputError("a trace needs sport and dport, whole numbers from 1 to 65535")
-        return inspect.path_report(lab.path(Flow(str(request.get("src")), str(request.get("dst")), sport, dport)))
+        flow = Flow(str(request.get("src")), str(request.get("dst")), sport, dport)
+        return inspect.path_report(lab.path(flow, _bound(lab.fabric, flow, request.get("port"))))
 
     async def _events(self, _request: Json, emit: Emit) -> JsonValue:
         """Stream the timeline until the lab ends; it is cancelled when the client disconnects."""
@@ -176,6 +177,19 @@ class Supervisor:
 
 
 _TOLD = {EventKind.BGP, EventKind.LAG}
+
+
+def _bound(fabric: Fabric, flow: Flow, port: JsonValue) -> int | None:
+    """Return the port that a traced queue pair is bound to; None where LAGs hash. InputError for any other."""
+    if not fabric.spec.nic.binds:
+        if port is not None:
+            raise InputError("the LAG picks the port here (nic: {port_selection: hash}); leave --port out")
+        return None
+    ports = len(fabric.nic(flow.src_nic).links)
+    if not isinstance(port, int) or not 0 <= port < ports:
+        text = "a queue pair leaves by the port that it is bound to (queue affinity)"
+        raise InputError(f"{text}: hpn trace --port, from 0 to {ports - 1}")
+    return port
 
 
 def _as_lists(change: manual_faults.ManualChange) -> dict[str, JsonValue]:

@@ -26,6 +26,20 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebind:
+    """Bind a queue pair to another port of its adapter (queue affinity)."""
+
+    connection: int
+    dst_ip: str
+    from_port: str
+    to_port: str
+
+
+REBOUND = "rebound"
+"""Timeline word for such a queue pair."""
+
+
+@dataclass(frozen=True, slots=True)
 class Steer:
     """Steer packets to a destination from ``from_port``, the LAG's choice, to ``to_port``; None: stop steering."""
 
@@ -58,7 +72,10 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """No source port leads the LAG to a port where the destination is reachable."""
+    """No source port leads the LAG to a port where the destination is reachable.
+
+    ``tries`` 0: none was tried, as its adapter binds the queue pair to a port.
+    """
 
     connection: int
     dst_ip: str
@@ -70,4 +87,4 @@ class Stuck:
 STUCK = "stuck"
 """Timeline word for such a connection, emitted once until it is placed."""
 
-Action = Send | Move | Steer | Reachability | Hold | Stuck
+Action = Send | Move | Rebind | Steer | Reachability | Hold | Stuck

@@ -11,6 +11,7 @@ from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.packet import PacketSocket
 from hpn.testbed.routing.pathcontrol.actions import (
+    REBOUND,
     RELEASED,
     STEERED,
     STUCK,
@@ -18,6 +19,7 @@ from hpn.testbed.routing.pathcontrol.actions import (
     Hold,
     Move,
     Reachability,
+    Rebind,
     Send,
     Steer,
     Stuck,
@@ -26,6 +28,7 @@ from hpn.testbed.routing.pathcontrol.message import ETHERTYPE, GROUP_MAC
 
 MoveSink = Callable[[Move], None]
 SteerSink = Callable[[Sequence[Steer]], None]
+RebindSink = Callable[[Sequence[Rebind]], None]
 
 
 class Agent(Protocol):
@@ -56,13 +59,14 @@ class AgentIo:
         peers: Mapping[str, str] | None = None,
         before: Callable[[], None] = lambda: None,
         on_steer: SteerSink | None = None,
+        on_rebind: RebindSink | None = None,
     ) -> None:
         """Connect an agent to interfaces ``ports``.
 
         ``on_move`` reports a new source port to the traffic engine, ``on_steer`` all steering changes of a moment to
-        the LAG. ``peers`` gives the one accepted source MAC address at each port; without it every source is.
-        ``before`` is called ahead of every decision for a frame or the timer, to bring the agent's knowledge up to
-        date.
+        the LAG, ``on_rebind`` all queue pairs' new ports to the adapter. ``peers`` gives the one accepted source MAC
+        address at each port; without it every source is. ``before`` is called ahead of every decision for a frame
+        or the timer, to bring the agent's knowledge up to date.
         """
         self._node = node
         self._ns = ns
@@ -71,6 +75,7 @@ class AgentIo:
         self._emit = emit
         self._on_move = on_move
         self._on_steer = on_steer
+        self._on_rebind = on_rebind
         self._peers = peers
         self._before = before
         self._sockets: dict[str, PacketSocket] = {}
@@ -95,10 +100,13 @@ class AgentIo:
             self._timer = None
 
     def perform(self, actions: Sequence[Action]) -> None:
-        """Steer, move, send and report; steering and moves first, because packets are lost until then."""
+        """Steer, rebind, move, send and report; what moves traffic first, because packets are lost until then."""
         steers = [action for action in actions if isinstance(action, Steer)]
         if steers and self._on_steer is not None:
             self._on_steer(steers)
+        rebinds = [action for action in actions if isinstance(action, Rebind)]
+        if rebinds and self._on_rebind is not None:
+            self._on_rebind(rebinds)
         for action in actions:
             if isinstance(action, Move) and self._on_move is not None:
                 self._on_move(action)
@@ -135,11 +143,14 @@ class AgentIo:
         self._timer = asyncio.get_running_loop().call_at(due_ns / 1e9, self._tick, due_ns)
 
 
-def _event(at_ns: int, node: str, action: Move | Steer | Reachability | Hold | Stuck) -> Event:
+def _event(at_ns: int, node: str, action: Move | Rebind | Steer | Reachability | Hold | Stuck) -> Event:
     if isinstance(action, Steer):
         what = RELEASED if action.to_port is None else STEERED
         detail = {"from_port": action.from_port, "to_port": action.to_port or action.from_port}
         return Event(at_ns, EventKind.PATH, node, action.dst_ip, what, detail)
+    if isinstance(action, Rebind):
+        ports = {"dst": action.dst_ip, "from_port": action.from_port, "to_port": action.to_port}
+        return Event(at_ns, EventKind.PATH, node, str(action.connection), REBOUND, {**ports})
     if isinstance(action, Hold):
         return Event(
             at_ns, EventKind.PATH, node, action.dst_ip, "held", {"port": action.port, "ms": action.hold_ns / 1e6}

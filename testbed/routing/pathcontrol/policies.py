@@ -14,6 +14,7 @@ from hpn.testbed.routing.pathcontrol.actions import Action
 from hpn.testbed.routing.pathcontrol.destinations import Destinations, HostSettings
 from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent, PortFor
 from hpn.testbed.routing.pathcontrol.move_and_steer import MoveAndSteer
+from hpn.testbed.routing.pathcontrol.rebind import RebindAgent
 from hpn.testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
 
 
@@ -56,13 +57,15 @@ class HostPlace:
 class PathPolicy:
     """One policy. ``agent`` creates a NIC's agent; without one, hosts do nothing and ToRs report nothing.
 
-    ``steers``: its agents request ``Steer``, which LAGs must support.
+    ``steers``: its agents request ``Steer``, which LAGs must support. ``binds``: they request ``Rebind``, which needs
+    adapters that bind queue pairs to ports.
     """
 
     name: str  # in a topology file
     summary: str  # for docs/path-control.md
     agent: Callable[[HostPlace], HostPolicy] | None
     steers: bool = False
+    binds: bool = False
 
 
 def _source_ports(place: HostPlace) -> HostPolicy:
@@ -77,6 +80,10 @@ def _both(place: HostPlace) -> HostPolicy:
     shared = _every_destination(place)
     mover = HostAgent(place.nic, place.ports, place.settings, place.port_for, place.seed, shared)
     return MoveAndSteer(shared, mover, SteeringAgent(place.ip, place.ports, shared))
+
+
+def _rebind(place: HostPlace) -> HostPolicy:
+    return RebindAgent(place.ports, Destinations(place.nic, place.ports, place.settings, place.seed))
 
 
 def _every_destination(place: HostPlace) -> Destinations:
@@ -99,6 +106,12 @@ PATH_POLICIES: Registry[PathPolicy] = Registry(
             steers=True,
         ),
         PathPolicy("both", "queue pairs move, the LAG steers all other traffic", _both, steers=True),
+        PathPolicy(
+            "rebind",
+            "the adapter binds queue pairs to the port that leads to the destination; needs queue affinity",
+            _rebind,
+            binds=True,
+        ),
         PathPolicy(OFF, "a plane that cannot reach a NIC goes on being sent to", None),
     ),
     of=PathPolicy,

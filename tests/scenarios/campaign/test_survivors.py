@@ -89,3 +89,12 @@ def test_without_path_control_isolated_planes_promise_nothing_to_who_is_hit() ->
 def test_a_single_tor_promises_nothing() -> None:
     single = PRESETS["tiny"].spec.model_copy(update={"name": "single", "architecture": "single-tor"})
     assert "no path" in excuses(CUT, plan=replace(PLAN, topology=single))
+
+
+@pytest.mark.parametrize(("policy", "why"), [("move-source-ports", "no source port moves"), ("rebind", "")])
+def test_bound_queue_pairs_in_isolated_planes_live_only_where_they_are_bound_anew(policy: str, why: str) -> None:
+    changes = {"nic": {"port_selection": "queue-affinity"}, "path_control": {"policy": policy}}
+    bound = TINY.model_validate(TINY.model_dump() | {"name": "bound", **changes})
+    found = excuses(CUT, plan=replace(PLAN, topology=bound))
+    assert why in found
+    assert bool(found) == bool(why)

@@ -119,7 +119,7 @@ class BgpSpec(Strict):
         default=0,
         ge=0,
         le=600_000,
-        description="a switch that boots forwards only so long after its first session; SONiC: up to 10000",
+        description="a booted switch forwards so long after its first session; SONiC: up to 10000",
     )
     bfd: BfdSpec | None = Field(default=None, description="left out: no BFD; {}: every 100 ms, three missing")
 

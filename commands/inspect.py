@@ -18,7 +18,7 @@ from hpn.results.text.queues import queues_table
 from hpn.results.text.tables import rows_table
 from hpn.testbed.errors import InputError
 from hpn.testbed.lab.service import control, registry
-from hpn.testbed.lab.service.inspect import SECTIONS
+from hpn.testbed.lab.service.inspect import CABLING, SECTIONS
 
 _COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
 _QUEUES = "queues"
@@ -26,7 +26,7 @@ _EMPTY = {"broken": "nothing is broken; hpn break TARGET breaks a part"}
 
 
 @click.command()
-@click.argument("what", required=False, type=click.Choice([*SECTIONS, _COUNTERS, _COLLECTIVES, _RUN]))
+@click.argument("what", required=False, type=click.Choice([*SECTIONS, CABLING, _COUNTERS, _COLLECTIVES, _RUN]))
 @click.argument("run", required=False, type=click.Path(file_okay=False, path_type=Path), shell_complete=runs)
 @click.option(
     "--node",
@@ -40,6 +40,8 @@ _EMPTY = {"broken": "nothing is broken; hpn break TARGET breaks a part"}
 @as_json_option
 def inspect(what: str | None, run: Path | None, nodes: tuple[str, ...], lab_name: str | None, as_json: bool) -> None:
     """Show nodes, links, LACP, BGP sessions, routes, ECMP groups and what is broken of a lab as it is now.
+
+    By name alone: cabling (every port asks by LLDP who is at the other end of its cable).
 
     Of the job of a drill, with the RUN folder it left: counters (of each NIC, by their rdma-statistic names) and
     collectives (as nccl-tests prints them). Of any RUN folder: run (what it holds, and what is missing or damaged).

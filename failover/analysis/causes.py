@@ -25,6 +25,7 @@ _ACTED: Mapping[ProtocolEvent, str] = {
     ProtocolEvent.BGP_DOWN: "the last BGP session went down",
     ProtocolEvent.BGP_UP: "the last BGP session came up",
     ProtocolEvent.ROUTE_WITHDRAWN: "the last host route left a switch",
+    ProtocolEvent.PROGRAMMED: "the data plane of a booted switch got its routes",
     ProtocolEvent.ROUTE_ADDED: "the last host route came to a switch",
     ProtocolEvent.REMAPPED: "the last adapter sent its queue pairs by another port",
 }

@@ -22,6 +22,7 @@ class ProtocolEvent(StrEnum):
     NEIGHBOUR = "neighbour"  # a ToR learned or lost a host
     ROUTE_WITHDRAWN = "route-withdrawn"  # a host route left a switch
     ROUTE_ADDED = "route-added"  # a host route came to a switch
+    PROGRAMMED = "programmed"  # the data plane of a switch that booted has its routes (bgp.fib_lag_ms)
     BGP_DOWN = "bgp-down"
     BGP_UP = "bgp-up"
     UNREACHABLE = "unreachable"  # path control told a host that a destination is gone in a plane
@@ -43,6 +44,7 @@ _SAID: Mapping[tuple[EventKind, str], ProtocolEvent] = {
     (EventKind.NEIGHBOUR, "lost"): ProtocolEvent.NEIGHBOUR,
     (EventKind.ROUTE, "host-route-removed"): ProtocolEvent.ROUTE_WITHDRAWN,
     (EventKind.ROUTE, "host-route-added"): ProtocolEvent.ROUTE_ADDED,
+    (EventKind.DAEMON, "programmed"): ProtocolEvent.PROGRAMMED,
     (EventKind.BGP, "down"): ProtocolEvent.BGP_DOWN,
     (EventKind.BGP, "established"): ProtocolEvent.BGP_UP,
     (EventKind.PATH, "unreachable"): ProtocolEvent.UNREACHABLE,

@@ -21,7 +21,9 @@ from hpn.failover.faults.base import (
     VisibleTo,
     nics_hit,
 )
+from hpn.failover.faults.cabling import CablesSwapped
 from hpn.failover.faults.control_plane import BgpReset, TorControlHang, TorDrain, TorLeave
+from hpn.failover.faults.decay import Curve, Errors, LinkDecay
 from hpn.failover.faults.fields import Parameter, Unit, parameter, parameters
 from hpn.failover.faults.impair import ArpLoss, BitCorruption, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
 from hpn.failover.faults.link import AdminDown, End, LinkDown, LinkFlap
@@ -52,13 +54,17 @@ __all__ = [
     "ArpLoss",
     "BgpReset",
     "BitCorruption",
+    "CablesSwapped",
     "CoreCrash",
+    "Curve",
     "End",
+    "Errors",
     "Fault",
     "FlapStorm",
     "HostDown",
     "HostReplaced",
     "LacpLoss",
+    "LinkDecay",
     "LinkDelay",
     "LinkDown",
     "LinkFlap",
@@ -96,11 +102,13 @@ _ALL: tuple[type[Fault], ...] = (
     LinkFlap,
     AdminDown,
     FlapStorm,
+    CablesSwapped,
     OneWayLoss,
     SilentDrop,
     LacpLoss,
     ArpLoss,
     BitCorruption,
+    LinkDecay,
     LinkDelay,
     RateDrop,
     PauseStorm,

@@ -43,6 +43,14 @@ NO_ACTION = Action(lambda: None, _nothing)
 """No-op action of a fault whose effect is in its parts, or in the traffic."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """The share of frames with errors from ``after_ns`` on, since the injection."""
+
+    after_ns: int
+    share: float
+
+
 class FaultActions(Protocol):
     """Actions that faults are made of. A call prepares everything that takes time, and does nothing yet."""
 
@@ -82,11 +90,17 @@ class FaultActions(Protocol):
     def corrupt(self, key: Hashable, link: Link, share: float) -> Action:
         """Flip a bit of the payload in a share of the RoCE data packets, both ways."""
 
+    def decay(self, key: Hashable, link: Link, rises: Sequence[Rise], *, corrupts: bool) -> Action:
+        """Drop or corrupt a share of the frames, both ways, that changes with each of ``rises``, in order of time."""
+
     def delay(self, key: Hashable, link: Link, delay_ns: int, jitter_ns: int) -> Action:
         """Delay every frame, both ways."""
 
     def stick(self, key: Hashable, links: Sequence[Link], priority: int, share: float) -> Action:
         """Have the host's end of each access link stop a priority by XOFF for that share of the time."""
+
+    def swap(self, one: Link, other: Link, unplugged_ns: int) -> Action:
+        """Exchange the upper ends of two links; each time their ports are without carrier for ``unplugged_ns``."""
 
     def slow(self, key: Hashable, link: Link, share: float) -> Action:
         """Reduce a link to a share of its rate, both ways."""

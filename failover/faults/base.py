@@ -44,6 +44,7 @@ class Need(StrEnum):
     NFT_FORWARD = "nftables where packets are forwarded"
     NETEM = "netem"
     LOSSLESS = "queue discipline with PFC"
+    CROSSING = "exchange of cables by nftables and tc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class Fault(ABC):
     NEEDS: ClassVar[frozenset[Need]]  # kernel features beyond those that every lab needs
     PER_MONTH: ClassVar[float]  # failures of one element; campaigns draw by it
     WANTS_SESSIONS: ClassVar[bool] = False  # it acts on a BGP session, which must be up
+    MOVES_CABLES: ClassVar[bool] = False  # its links have other ends meanwhile
     REPLACES_HOST: ClassVar[bool] = False  # it has a ``replacement``
 
     @property

@@ -24,6 +24,9 @@ def clash(one: PlannedFault, other: PlannedFault, fabric: Fabric) -> str:
         return f"both are {kind} on {one.fault.target}"
     if links == others and one.fault.TELLS is other.fault.TELLS is VisibleTo.CARRIER:
         return f"both take the carrier of {min(links)}"
+    for moved, rest in ((one.fault, other.fault), (other.fault, one.fault)):
+        if moved.MOVES_CABLES and rest.TELLS is VisibleTo.CARRIER:
+            return f"{rest.KIND} takes carrier where {moved.KIND} moves the cable of {min(links & others)}"
     switch = _switch_of_both(one.fault, other.fault, fabric)
     if switch and not _at_one_switch(one, other):
         return f"both decide what {switch} does"

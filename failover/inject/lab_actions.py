@@ -5,13 +5,15 @@ Loss and corruption are applied where frames arrive, delay and rate where they l
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hpn.failover.faults.actions import Action, LinkEnd, LostFrames
+from hpn.failover.faults.actions import Action, LinkEnd, LostFrames, Rise
 from hpn.failover.faults.streams import Direction
 from hpn.testbed.fabric.model import Fabric, Link, Port
 from hpn.testbed.lab.breaking.breakage import Breakage
+from hpn.testbed.lab.breaking.crossing import Crossings
 from hpn.testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.stack import Stacks
@@ -29,11 +31,12 @@ class LabActions:
     breakage: Breakage
     stacks: Stacks
     impairments: Impairments
+    crossings: Crossings
 
     @classmethod
     def of(cls, lab: Lab) -> LabActions:
         """Return the fault actions of a lab."""
-        return cls(lab.fabric, lab.breakage, lab.stacks, lab.impairments)
+        return cls(lab.fabric, lab.breakage, lab.stacks, lab.impairments, lab.crossings)
 
     def cut(self, ends: Sequence[LinkEnd]) -> Action:
         """Take these ports down; see ``FaultActions``."""
@@ -86,6 +89,29 @@ class LabActions:
         """Corrupt a share of the RoCE data packets; see ``FaultActions``."""
         return self._on_arrival(key, link, (link.lower, link.upper), Corrupt(share, _CORRUPTED_BYTE))
 
+    def decay(self, key: Hashable, link: Link, rises: Sequence[Rise], *, corrupts: bool) -> Action:
+        """Drop or corrupt a changing share; see ``FaultActions``."""
+        ports = (link.lower, link.upper)
+        self.impairments.open(port.node for port in ports)
+        waiting: list[asyncio.TimerHandle] = []
+
+        def rise(share: float) -> None:
+            for port in ports:
+                what = Corrupt(share, _CORRUPTED_BYTE) if corrupts else Drop(Traffic.EVERYTHING, share)
+                self.impairments.on_arrival(key, port, what)
+
+        def do() -> None:
+            loop = asyncio.get_running_loop()
+            began_s = loop.time()
+            waiting.extend(loop.call_at(began_s + each.after_ns / 1e9, rise, each.share) for each in rises)
+
+        async def undo() -> None:
+            for each in waiting:
+                each.cancel()
+            await self.impairments.lift(key)
+
+        return Action(do, undo)
+
     def delay(self, key: Hashable, link: Link, delay_ns: int, jitter_ns: int) -> Action:
         """Delay every frame; see ``FaultActions``."""
         return self._on_departure(key, link, Delay(delay_ns, jitter_ns))
@@ -98,6 +124,24 @@ class LabActions:
                 self.impairments.stick(key, link, priority, share)
 
         return Action(do, lambda: self.impairments.lift(key))
+
+    def swap(self, one: Link, other: Link, unplugged_ns: int) -> Action:
+        """Exchange the upper ends of two links; see ``FaultActions``."""
+        by = object()
+        self.crossings.prepare(one, other)
+        hand = _Hand(self.breakage, [(link, link.lower.node) for link in (one, other)], by, unplugged_ns / 1e9)
+
+        def do() -> None:
+            hand.pull()
+            self.crossings.cross(one, other)
+            hand.plug_later()
+
+        def undo() -> None:
+            hand.pull()
+            self.crossings.uncross(one, other)
+            hand.plug_later()
+
+        return Action(do, _soon(undo))
 
     def slow(self, key: Hashable, link: Link, share: float) -> Action:
         """Reduce a link's rate; see ``FaultActions``."""
@@ -118,6 +162,28 @@ class LabActions:
                 self.impairments.on_departure(key, link, port, what)
 
         return Action(do, lambda: self.impairments.lift(key))
+
+
+class _Hand:
+    """Pulls cables, and plugs them in again after ``unplugged_s``."""
+
+    def __init__(self, breakage: Breakage, ends: Sequence[LinkEnd], by: Hashable, unplugged_s: float) -> None:
+        self._breakage = breakage
+        self._ends = ends
+        self._by = by
+        self._unplugged_s = unplugged_s
+        self._plugging: asyncio.TimerHandle | None = None
+
+    def pull(self) -> None:
+        """Take the ports down, also if they are about to come up."""
+        if self._plugging is not None:
+            self._plugging.cancel()
+        self._breakage.ports_down(self._ends, self._by)
+
+    def plug_later(self) -> None:
+        """Bring the ports up after the time."""
+        loop = asyncio.get_running_loop()
+        self._plugging = loop.call_later(self._unplugged_s, self._breakage.ports_up, self._ends, self._by)
 
 
 def _arrives_at(link: Link, direction: Direction) -> Port:

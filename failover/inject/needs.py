@@ -15,7 +15,7 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.process import sandbox
-from hpn.testbed.lab.breaking import breakage, impair_ingress
+from hpn.testbed.lab.breaking import breakage, crossing, impair_ingress
 from hpn.testbed.lab.classes import buffers_problem
 
 
@@ -67,5 +67,6 @@ _PROBES: Mapping[Need, _Probe] = {
     Need.NETEM: _Probe(_netem_problem, "modprobe sch_netem, or run it with --engine qemu or --engine uml"),
     Need.LOSSLESS: _Probe(_problem(buffers_problem), "run it with --engine uml-virtual-time"),
     Need.NFT_INGRESS: _Probe(_problem(impair_ingress.probe), _NFT),
+    Need.CROSSING: _Probe(_problem(crossing.probe), _NFT),
     Need.NFT_FORWARD: _Probe(_problem(breakage.probe), _NFT),
 }

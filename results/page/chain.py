@@ -71,6 +71,7 @@ _NAMES: Mapping[ProtocolEvent, str] = {
     ProtocolEvent.NEIGHBOUR: "neighbour",
     ProtocolEvent.ROUTE_WITHDRAWN: "host route withdrawn",
     ProtocolEvent.ROUTE_ADDED: "host route added",
+    ProtocolEvent.PROGRAMMED: "data plane has its routes",
     ProtocolEvent.BGP_DOWN: "BGP session down",
     ProtocolEvent.BGP_UP: "BGP session up",
     ProtocolEvent.UNREACHABLE: "notice: unreachable",

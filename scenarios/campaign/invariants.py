@@ -20,6 +20,7 @@ from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.process.processes import own_pids
+from hpn.testbed.lab.cabling import FarEnd
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.trace import Flow
 from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN, FlowSpec
@@ -85,6 +86,15 @@ def restored(differences: tuple[str, ...]) -> Iterator[Violation]:
     """Check that links, LACP, BGP and routes are as before; partners, rates and seeds match the fabric."""
     if differences:
         yield Violation(Invariant.STATE, _first(list(differences), "differences"))
+
+
+def cabling(ends: Iterable[FarEnd]) -> Iterator[Violation]:
+    """Check that every port hears the port that the fabric has at the other end of its cable, and no other."""
+    found = [
+        f"{end.here} has {' and '.join(end.heard) or 'nobody'}, not {end.expected}" for end in ends if not end.fits
+    ]
+    if found:
+        yield Violation(Invariant.CABLING, _first(found, "ports"))
 
 
 def moves(strays: tuple[str, ...]) -> Iterator[Violation]:

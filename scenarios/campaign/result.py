@@ -20,6 +20,7 @@ class Invariant(StrEnum):
     QUEUE_PAIR = "queue pairs live"
     CONTROL = "others lose nothing"
     MOVES = "queue pairs leave for a reason and return"
+    CABLING = "cables as planned"
     LEAK = "no leak"
     CRASH = "no crash"
 

@@ -30,6 +30,7 @@ from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, now_ns
 from hpn.testbed.kernel.process.processes import own_pids
+from hpn.testbed.lab.cabling import FarEnd, far_ends
 from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import differences, state
@@ -104,7 +105,8 @@ class Bench:
             sampler.stop()
             await injector.heal()
             await traffic.engine.close()
-        found = tuple(self._ask(await self._differences(), failed))
+        changed = await self._differences()
+        found = tuple(self._ask(changed, await far_ends(lab), failed))
         load = sampler.load(start_ns, end_ns)
         observed = Observation(traffic.flows, report, tuple(injector.edges), start_ns, end_ns, load, ())
         return _Run(observed, converged_ns, found)
@@ -125,10 +127,11 @@ class Bench:
             return (*differences(self._state, state(self._lab)), *deviations(self._lab))
         return deviations(self._lab)
 
-    def _ask(self, changed: tuple[str, ...], failed: str) -> Iterator[Violation]:
+    def _ask(self, changed: tuple[str, ...], ends: tuple[FarEnd, ...], failed: str) -> Iterator[Violation]:
         if failed:
             yield Violation(Invariant.CONVERGENCE, failed)
         yield from invariants.restored(changed)
+        yield from invariants.cabling(ends)
         yield from invariants.forwarding(self._lab, self._paths)
         yield from invariants.leaks(self._inventory, invariants.inventory(self._lab))
 

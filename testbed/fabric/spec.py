@@ -141,6 +141,12 @@ class BgpSpec(Strict):
     connect_retry_s: int = Field(default=1, ge=1, le=300)
     error_wait_min_s: int = Field(default=1, ge=1, le=300)
     error_wait_max_s: int = Field(default=2, ge=1, le=300)
+    fib_lag_ms: int = Field(
+        default=0,
+        ge=0,
+        le=600_000,
+        description="a booted switch forwards so long after its first session; SONiC: up to 10000",
+    )
     bfd: BfdSpec | None = Field(default=None, description="left out: no BFD; {}: every 100 ms, three missing")
 
     @property

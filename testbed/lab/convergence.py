@@ -161,6 +161,12 @@ class ConvergencePart:
         await self.wait(condition, timeout_s)
 
 
+def behind(switches: Iterable[str]) -> Iterator[Gap]:
+    """Yield a gap for each of these switches, whose data plane lags behind BGP."""
+    for switch in switches:
+        yield Gap("route", switch, f"{switch}: BGP runs, but the data plane has no routes yet (bgp.fib_lag_ms)")
+
+
 def _links(lab: LabParts) -> Iterator[_Check]:
     for nic in lab.nics.values():
         for index in range(len(nic.nic.links)):

@@ -17,8 +17,9 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.packet import finish_closing
 from hpn.testbed.kernel.process import priority
 from hpn.testbed.lab.breaking.breakage import Breakage
+from hpn.testbed.lab.breaking.crossing import Crossings
 from hpn.testbed.lab.breaking.impair import Impairments
-from hpn.testbed.lab.convergence import Convergence, ConvergencePart, Gap, until_converged
+from hpn.testbed.lab.convergence import Convergence, ConvergencePart, Gap, behind, until_converged
 from hpn.testbed.lab.expected_routes import expected_routes
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.kernel_parts import kernel_parts
@@ -57,6 +58,7 @@ class Lab:
     breakage: Breakage
     stacks: Stacks
     impairments: Impairments
+    crossings: Crossings
     soft_roce: SoftRoce | None
     lacp: Speakers
     move_listeners: list[Callable[[Move], None]]
@@ -91,6 +93,7 @@ class Lab:
         grips = LabParts(fabric, spaces, Requests(spaces), nics, tors, bgp, watcher, lacp, timeline.emit)
         breakage = Breakage(grips)
         stacks = Stacks(grips, breakage)
+        timeline.subscribe(breakage.fib.hear)
         with _closing(grips, stacks) as closing:
             _start_nics(grips, kind, reactions, nics)
             _start_tors(grips, tors)
@@ -114,6 +117,7 @@ class Lab:
                 breakage=breakage,
                 stacks=stacks,
                 impairments=Impairments(fabric, spaces, grips.requests, marking),
+                crossings=Crossings(fabric, spaces, grips.requests),
                 soft_roce=soft_roce,
                 lacp=lacp,
                 move_listeners=reactions.move_listeners,
@@ -158,12 +162,12 @@ class Lab:
 
     def missing(self) -> list[Gap]:
         """Return the conditions that keep the lab from being converged; empty when it is."""
-        return list(self._convergence.everything.gaps())
+        return [*self._convergence.everything.gaps(), *behind(self.breakage.fib.behind)]
 
     @property
     def stands(self) -> bool:
         """True if the lab is converged; evaluated after every event, it stops at the first gap."""
-        return self._convergence.everything.stand
+        return not self.breakage.fib.behind and self._convergence.everything.stand
 
     @property
     def lost(self) -> str | None:

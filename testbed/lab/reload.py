@@ -1,8 +1,8 @@
 """Reload delay: a booted ToR stays out of its hosts' LAGs until it has routes for their traffic.
 
 Vendors delay the ports of a switch that reloads for a fixed time (MLAG's reload delay, 300 s is usual). Here the wait
-ends as soon as BGP has delivered, and that time is its limit. Meanwhile ports have carrier and LACP runs, out of
-Synchronization, so that the partners know each other when the wait ends.
+ends as soon as BGP has delivered and the data plane has the routes, and that time is its limit. Meanwhile ports have
+carrier and LACP runs, out of Synchronization, so that the partners know each other when the wait ends.
 """
 
 from __future__ import annotations
@@ -74,8 +74,11 @@ _SECOND_NS = 1_000_000_000
 class Reload:
     """The wait of one ToR on the running event loop; ``release`` is called once, unless ``stop`` comes first."""
 
-    def __init__(self, fabric: Fabric, node: Node, sink: EventSink, release: Callable[[], None]) -> None:
-        """Start the wait, with the ToR's uplinks down."""
+    def __init__(
+        self, fabric: Fabric, node: Node, sink: EventSink, release: Callable[[], None], *, behind: bool = False
+    ) -> None:
+        """Start the wait, with the ToR's uplinks down; ``behind``: the data plane has no routes until ``on_fib``."""
+        self._behind = behind
         uplinks = [link.end_at(node.name) for link in fabric.links_of(node.name) if link.is_routed]
         bgp = fabric.spec.bgp
         self._delivery = Delivery(
@@ -118,6 +121,11 @@ class Reload:
         self._delivery.session(port, established, now_ns())
         self._arm()
 
+    def on_fib(self) -> None:
+        """Handle the data plane's news that it has the routes."""
+        self._behind = False
+        self._arm()
+
     def on_messages(self, messages: Iterable[object]) -> None:
         """Handle messages of the ToR's netlink monitor, or all its routes after a message loss."""
         self._delivery.routes(messages, now_ns())
@@ -127,7 +135,7 @@ class Reload:
         """Set the timer to when the wait would end without further messages."""
         self.stop()
         if not self._paused:
-            due = self._delivery.due()
+            due = None if self._behind else self._delivery.due()
             at = self._limit_ns if due is None else min(due, self._limit_ns)
             self._timer = asyncio.get_running_loop().call_at(at / _SECOND_NS, self._over, at == due)
 

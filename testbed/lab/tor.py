@@ -70,8 +70,8 @@ class Tor:
     def _make_routes(self) -> HostRouteDaemon:
         return HostRouteDaemon(self._fabric, self.node, self._netlink, self._sink)
 
-    def start(self, *, reload: bool = False) -> None:
-        """Start the daemons with empty state.
+    def start(self, *, reload: bool = False, behind: bool = False) -> None:
+        """Start the daemons with empty state; ``behind``: the data plane will be without routes until ``on_fib``.
 
         A ``reload`` into a running fabric keeps hosts away until BGP has delivered. When a whole fabric starts, there
         is no traffic before it has converged.
@@ -81,7 +81,7 @@ class Tor:
         for speaker in self.speakers.values():
             speaker.start()
         if reload and self._fabric.spec.lacp.reload_delay_s:
-            self._reload = Reload(self._fabric, self.node, self._sink, self._released)
+            self._reload = Reload(self._fabric, self.node, self._sink, self._released, behind=behind)
             self._refuse()
         self._routes.resync()
         if self._fabric.spec.path_control.chosen.agent is not None:
@@ -208,6 +208,11 @@ class Tor:
         """Handle a BGP session that came up or went down; ``event`` is from the ToR's BGP daemon."""
         if self._reload is not None and event.kind is EventKind.BGP:
             self._reload.on_session(event.subject, event.what == "established")
+
+    def on_fib(self) -> None:
+        """Handle the data plane's news that it has the routes."""
+        if self._reload is not None:
+            self._reload.on_fib()
 
     def resync(self) -> None:
         """Read everything again after the monitor lost messages."""

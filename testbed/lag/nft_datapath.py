@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from hpn.testbed.kernel.nftables import rules as nftrules
 from hpn.testbed.kernel.nftables.nft import Nft, NftError
 from hpn.testbed.kernel.nftables.rules import Base, Chain, Meta
+from hpn.testbed.kernel.packets.lldp import ETHERTYPE_LLDP
 from hpn.testbed.lag.datapath import ETHERTYPE_PATH_CONTROL, UDP
 from hpn.testbed.lag.jhash import nft_jhash
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
@@ -31,7 +32,7 @@ _KEYS = ((_IS_UDP + _IPV4 + _ADDRESSES + _UDP_PORTS, 16), (_IPV4 + _ADDRESSES, 8
 """Expressions that load a packet's key into its registers, and the key's size in bytes: for UDP, and for the rest."""
 _ETHER_IPV4, _ETHER_ARP = nftrules.ethertype(0x0800), nftrules.ethertype(0x0806)
 _ETHERTYPE_MAC_CONTROL = 0x8808  # PFC (IEEE 802.3 annex 31B)
-_OWN = (ETHERTYPE_SLOW_PROTOCOLS, ETHERTYPE_PATH_CONTROL, _ETHERTYPE_MAC_CONTROL)
+_OWN = (ETHERTYPE_SLOW_PROTOCOLS, ETHERTYPE_PATH_CONTROL, _ETHERTYPE_MAC_CONTROL, ETHERTYPE_LLDP)
 _CONTROL = [nftrules.ethertype(kind) + nftrules.accept() for kind in _OWN]
 
 

@@ -63,7 +63,7 @@ class Noted(Impairments):
 def done(fault: Fault) -> Noted:
     noted = Noted()
     stub = cast("Any", None)  # no other lever is pulled
-    action = fault.act(LabActions(FABRIC, stub, stub, noted))
+    action = fault.act(LabActions(FABRIC, stub, stub, noted, stub))
     assert not noted.keys, "nothing is done yet"
     action.do()
     assert noted.keys == {fault}, "lifted by the fault itself"

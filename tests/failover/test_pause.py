@@ -51,7 +51,7 @@ class Asked:
 def actions(asked: Asked) -> LabActions:
     stub = cast("Any", None)  # no other lever is pulled
     ask = cast("Callable[[str], Netlink]", lambda node: asked if node == "p0.s0.h0" else None)
-    return LabActions(LOSSLESS, stub, stub, Impairments(LOSSLESS, {}, ask))
+    return LabActions(LOSSLESS, stub, stub, Impairments(LOSSLESS, {}, ask), stub)
 
 
 async def test_a_nic_is_stuck_at_each_of_its_ports_until_the_repair() -> None:

@@ -119,6 +119,11 @@ def set_link(ifindex: int, *, up: bool) -> bytes:
     return message(RTM_NEWLINK, 0, IFINFO.pack(AF_UNSPEC, 0, ifindex, IFF_UP if up else 0, IFF_UP))
 
 
+def delete_link(ifindex: int) -> bytes:
+    """Return a request to remove an interface; the other end of a veth goes with it."""
+    return message(RTM_DELLINK, 0, IFINFO.pack(AF_UNSPEC, 0, ifindex, 0, 0))
+
+
 def set_group(group: int, *, up: bool) -> bytes:
     """Return one request to set the administrative state of a whole group, under one hold of the kernel's lock."""
     body = IFINFO.pack(AF_UNSPEC, 0, 0, IFF_UP if up else 0, IFF_UP) + _u32(_IFLA_GROUP, group)

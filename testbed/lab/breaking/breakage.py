@@ -17,6 +17,7 @@ from hpn.testbed.kernel import linkwatch
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.lab.breaking.fib_lag import FibLag
 from hpn.testbed.lab.parts import LabParts
 from hpn.testbed.lab.wire import PORTS_GROUP
 
@@ -24,6 +25,9 @@ K = TypeVar("K")
 
 End = tuple[Link, str]
 """A link and the node at one of its ends."""
+
+_LAG = "lag"
+"""Holder of a forwarding that lags behind BGP."""
 
 _TABLE = "hpn_dataplane"
 _DROP_ALL = f"table ip {_TABLE} {{\nchain dead {{\ntype filter hook forward priority -300; policy drop;\n}}\n}}"
@@ -36,7 +40,10 @@ class Breakage:
     def __init__(self, grips: LabParts) -> None:
         self._lab = grips
         self._nft: dict[str, Nft] = {}
-        self._deaf: set[str] = set()  # switches whose forwarding is down
+        self._deaf: dict[str, set[Hashable]] = {}  # switches whose forwarding is down, with their holders
+        self.fib = FibLag(
+            grips, lambda name: self.stop_forwarding(name, _LAG), lambda name: self.start_forwarding(name, _LAG)
+        )
         self._held: dict[tuple[str, str], set[Hashable]] = {}  # link and node of ends that are down, with their holders
         self._down: dict[str, set[Hashable]] = {}  # switches that crashed, with their holders
         self._withdrawn: set[str] = set()  # ToRs that do not announce host routes
@@ -105,6 +112,7 @@ class Breakage:
         """Crash switches together: no daemon sends a farewell, all ports lose carrier in one batch per switch."""
         dying = [name for name in switches if _hold(self._down, name, by)]
         for name in dying:
+            self.fib.end(name)
             self._lab.bgp[name].freeze()
             if name in self._lab.tors:
                 self._lab.tors[name].crash()
@@ -118,8 +126,9 @@ class Breakage:
         booting = [name for name in switches if _let_go(self._down, name, by)]
         for name in booting:
             await self._lab.bgp[name].gone()
+            behind = self.fib.begin(name)
             if name in self._lab.tors:
-                self._lab.tors[name].start(reload=True)
+                self._lab.tors[name].start(reload=True, behind=behind)
         self._tell([end for name in booting for end in self._put_up(self._ports_of(name), name)], both=True)
         for name in booting:
             self._lab.bgp[name].start()
@@ -166,19 +175,16 @@ class Breakage:
         if switch not in self._nft:
             self._nft[switch] = Nft(self._lab.spaces[switch])
 
-    def stop_forwarding(self, switch: str) -> None:
+    def stop_forwarding(self, switch: str, by: Hashable = None) -> None:
         """Drop all traffic this switch would forward; traffic to itself (BGP, LACP, ARP, path control) continues."""
-        if switch in self._deaf:
-            return
         self.prepare_forwarding(switch)
-        self._nft[switch].run(_DROP_ALL)
-        self._deaf.add(switch)
+        if _hold(self._deaf, switch, by):
+            self._nft[switch].run(_DROP_ALL)
 
-    def start_forwarding(self, switch: str) -> None:
-        """Resume forwarding."""
-        if switch in self._deaf:
+    def start_forwarding(self, switch: str, by: Hashable = None) -> None:
+        """Resume forwarding, unless it has another holder."""
+        if _let_go(self._deaf, switch, by):
             self._nft[switch].run(_DROP_NONE)
-            self._deaf.remove(switch)
 
     def reset_session(self, link: Link) -> None:
         """Make a link's lower end restart its BGP session, which recovers by itself. MachineError when it refuses."""

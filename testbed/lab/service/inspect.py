@@ -11,6 +11,7 @@ from hpn.testbed.fabric.model import Node, Port
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN
 from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
+from hpn.testbed.lab.cabling import far_ends
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.lacp_why import why_idle
 from hpn.testbed.lab.service.control import JsonValue
@@ -18,6 +19,9 @@ from hpn.testbed.lab.service.manual_faults import broken
 from hpn.testbed.lag.lacpdu import PortState
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.routing.trace import Path
+
+CABLING = "cabling"
+"""Section whose answers come over the wire, so that it is asked for by name alone."""
 
 _KINDS = {1: "unicast", 6: "blackhole", 7: "unreachable"}
 
@@ -36,8 +40,23 @@ def report(lab: Lab, what: str, nodes: Collection[str] = ()) -> JsonValue:
     if not what:
         return {name: section(lab, concerns) for name, section in SECTIONS.items()}
     if what not in SECTIONS:
-        raise InputError(f"nothing called {what!r} to inspect; write one of: {', '.join(SECTIONS)}")
+        raise InputError(f"nothing called {what!r} to inspect; write one of: {', '.join((*SECTIONS, CABLING))}")
     return SECTIONS[what](lab, concerns)
+
+
+async def cabling_report(lab: Lab, nodes: Collection[str] = ()) -> JsonValue:
+    """Return a row for each port, or each of ``nodes``: far end by the fabric and by LLDP. InputError as ``report``."""
+    names = {lab.fabric.node(name).name for name in nodes}
+    return [
+        {
+            "link": end.link,
+            "port": end.here,
+            "expected": end.expected,
+            "found": list(end.heard),
+            "fits": end.fits,
+        }
+        for end in await far_ends(lab, names)
+    ]
 
 
 def _nodes(lab: Lab, concerns: Concerns) -> list[JsonValue]:

@@ -142,7 +142,10 @@ class Supervisor:
         nodes = request.get("nodes", [])
         if not isinstance(nodes, list):
             raise InputError("nodes are a list of names")
-        return inspect.report(await self._lab(), str(request.get("what", "")), [str(node) for node in nodes])
+        what, names = str(request.get("what", "")), [str(node) for node in nodes]
+        if what == inspect.CABLING:
+            return await inspect.cabling_report(await self._lab(), names)
+        return inspect.report(await self._lab(), what, names)
 
     async def _status(self, _request: Json, _emit: Emit) -> JsonValue:
         return status.as_json(await status.condition(await self._lab(), self._counts))

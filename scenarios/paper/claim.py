@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -37,25 +37,14 @@ class Without:
     pod: str = ""
     judge: Callable[[ClaimEvidence], Finding] | None = None
 
-    def runs(self, drills: Iterable[str], draws: int) -> Iterator[tuple[str, str]]:
-        """Yield each run of these drills that is replaced, and its replacement; ``draws`` is 0 for one run of each.
-
-        A drill of the claim that replaces another one is taken a draw further: the same network with other luck.
-        """
-        own = set(drills)
-        for name, other in self.instead.items():
-            if not draws:
-                yield name, other
-            for draw in range(1, draws + 1):
-                yield draw_of(name, draw), draw_of(other, draw % draws + 1 if other in own else draw)
-
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One claim of the paper. Without ``judge`` it is not covered here, and ``why`` says what is missing.
 
-    ``drawn``: each of its drills is run with several draws. ``counted``: why it is true by construction. ``shortfall``
-    explains a known difference; a claim that differs without one is news. ``variants``: drills that are made of others.
+    ``drawn``: drills that are run with several draws; others run once, as no hash decides there. ``counted``: why
+    it is true by construction. ``shortfall`` explains a known difference; a claim that differs without one is news.
+    ``variants``: drills that are made of others.
     """
 
     key: str
@@ -68,27 +57,35 @@ class Claim:
     paths: bool = False  # path figures are a second opinion
     without: tuple[Without, ...] = ()
     shortfall: str = ""
-    drawn: bool = False
+    drawn: tuple[str, ...] = ()
     counted: str = ""
     variants: tuple[Variant, ...] = ()
 
     def runs(self, draws: int) -> tuple[str, ...]:
         """Return the runs needed, each once: its own, then those on networks without its feature."""
-        others = (other for each in self.without for _, other in each.runs(self.drills, self._draws(draws)))
+        others = (other for each in self.without for other in self.instead(each, draws).values())
         return tuple(dict.fromkeys((*self.own_runs(draws), *others)))
 
     def own_runs(self, draws: int) -> tuple[str, ...]:
         """Return the runs of the claim's own drills."""
-        if not self.drawn:
-            return self.drills
-        return tuple(draw_of(drill, draw) for drill in self.drills for draw in range(1, draws + 1))
+        return tuple(self._run(drill, draw) for drill in self.drills for draw in self._numbers(drill, draws))
 
     def instead(self, without: Without, draws: int) -> dict[str, str]:
-        """Return the runs that replace the claim's own on a network without its feature."""
-        return dict(without.runs(self.drills, self._draws(draws)))
+        """Return the runs that replace the claim's own on a network without its feature.
 
-    def _draws(self, draws: int) -> int:
-        return draws if self.drawn else 0
+        A drill of the claim that replaces another one is taken a draw further: the same network with other luck.
+        """
+        return {
+            self._run(name, draw): self._run(other, draw % draws + 1 if other in self.drills else draw)
+            for name, other in without.instead.items()
+            for draw in self._numbers(name, draws)
+        }
+
+    def _numbers(self, drill: str, draws: int) -> range:
+        return range(1, draws + 1 if drill in self.drawn else 2)
+
+    def _run(self, drill: str, draw: int) -> str:
+        return draw_of(drill, draw) if drill in self.drawn else drill
 
 
 def lacks(claim: Claim) -> Iterator[str]:
@@ -107,6 +104,8 @@ def lacks(claim: Claim) -> Iterator[str]:
             yield f"runs, or else a pod or a judge, without {each.what}"
         if not set(each.instead) <= set(claim.drills) or any(name == other for name, other in each.instead.items()):
             yield f"other drills in place of its own without {each.what}"
+        if any(other in claim.drawn and name not in claim.drawn for name, other in each.instead.items()):
+            yield f"one run in place of one without {each.what}"
 
 
 DRAWS = 12

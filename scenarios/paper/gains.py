@@ -16,7 +16,7 @@ from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.scenarios.paper.interval import Band, estimate, says_the_same
 from hpn.scenarios.paper.job_judges import job_of
-from hpn.scenarios.paper.measures import ClaimEvidence, Finding, draw_of, mean_queue_ms
+from hpn.scenarios.paper.measures import ClaimEvidence, Finding, mean_queue_ms
 
 WARM_UP_NS = 10**9
 """Warm-up: iterations that end earlier are not counted, as nccl-tests leaves out its first ones.
@@ -42,7 +42,7 @@ def period_ms(job: JobMetrics) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Drills of the supposedly better network, and of the other; each is run with every draw."""
+    """Drills of the supposedly better network, and of the other; at least one is run with every draw."""
 
     better: str
     other: str
@@ -56,10 +56,7 @@ class Pair:
         self, found: ClaimEvidence, figure: Callable[[DrillMetrics], float | None]
     ) -> list[tuple[float, float]] | None:
         """Return a figure of both networks, draw by draw; None when a run has none."""
-        both = [
-            tuple(figure(found.drills[draw_of(drill, draw)]) for drill in self.drills)
-            for draw in range(1, found.draws + 1)
-        ]
+        both = [tuple(figure(found.run(drill, draw)) for drill in self.drills) for draw in range(1, found.draws + 1)]
         told = [(one, two) for one, two in both if one is not None and two is not None]
         return told if len(told) == found.draws else None
 

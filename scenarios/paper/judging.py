@@ -111,8 +111,7 @@ def _by(claim: Claim, drills: Iterable[str], draws: int) -> str:
     names = dict.fromkeys(drills)
     variants = Counter(made_of[name] for name in names if name in made_of)
     words = {drill: f"{drill} ({count} variants)" for drill, count in variants.items()}
-    if claim.drawn:
-        words |= {name: f"{name} ({draws} draws)" for name in names}
+    words |= {name: f"{name} ({draws} draws)" for name in names if name in claim.drawn}
     return ", ".join(dict.fromkeys(words.get(made_of.get(name, name), name) for name in names))
 
 

@@ -41,7 +41,11 @@ class ClaimEvidence:
     paths: Mapping[str, PathFigures]
     pod: Inventory
     preset: str = "pod"  # source of ``pod``
-    draws: int = 0  # of each drill of a drawn claim
+    draws: int = 0  # of each drill that is drawn
+
+    def run(self, drill: str, draw: int) -> DrillMetrics:
+        """Return the run of a drill with this draw, or the only one."""
+        return self.drills.get(draw_of(drill, draw)) or self.drills[drill]
 
 
 @dataclass(frozen=True, slots=True)

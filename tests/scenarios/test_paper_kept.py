@@ -104,7 +104,7 @@ def test_a_damaged_index_is_an_empty_one(runs: Runs, tmp_path: Path) -> None:
 def test_engine_drill_draw_and_kernel_make_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = wanted_of(choose(["cross-segment"]), "host", tmp_path, (), draws=2)
     keys = keys_of(wanted)
-    assert len(set(keys.values())) == len(keys) == 6
+    assert len(set(keys.values())) == len(keys) == 5
     assert not set(keys.values()) & set(keys_of(wanted_of(choose(["cross-segment"]), "uml", tmp_path, (), 2)).values())
     one = wanted["job-cross-segment-hpn@1"]
     phased = replace(one, order=replace(one.order, phase=2))

@@ -32,7 +32,7 @@ class CablesSwapped(CarrierFault):
     PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
 
     link: str
-    other: str = name("with")  # '' until ``on`` has chosen one
+    other: str = name("with", example="p0.s0.h1.r0.0")  # '' until ``on`` has chosen one
     unplugged_ns: int = parameter("unplugged", Unit.DURATION, 10 * MS, 60_000 * MS, default=200 * MS)
 
     @property

@@ -25,7 +25,7 @@ class Unit(StrEnum):
 class Parameter:
     """One parameter of a fault as a drill file gives it; ``low`` and ``high`` are inclusive, in the field's unit.
 
-    ``choices`` of a choice instead. A parameter with a ``default`` may be left out of the file.
+    ``choices`` of a choice instead. A parameter with a ``default`` may be left out of the file. ``example``: of a name.
     """
 
     key: str
@@ -34,6 +34,7 @@ class Parameter:
     high: float = 0
     choices: type[StrEnum] | None = None
     default: int | float | str | None = None
+    example: str = ""
 
     def of(self, value: int | float | str) -> int | float | str:
         """Return the field's value for a drill file's value."""
@@ -50,9 +51,9 @@ def choice(key: str, choices: type[StrEnum], default: StrEnum | None = None) -> 
     return _field(Parameter(key, Unit.CHOICE, choices=choices, default=default))
 
 
-def name(key: str) -> Any:
+def name(key: str, example: str) -> Any:
     """Declare a dataclass field as a name that the drill file may give; '' when it does not."""
-    return _field(Parameter(key, Unit.NAME, default=""))
+    return _field(Parameter(key, Unit.NAME, default="", example=example))
 
 
 def _field(declared: Parameter) -> Any:

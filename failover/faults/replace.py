@@ -71,7 +71,7 @@ class HostReplaced(HostDown):
     REPLACES_HOST: ClassVar[bool] = True
 
     after_ns: int = parameter("after", Unit.DURATION, 10 * MS, 1_800_000 * MS)
-    spare: str = name("spare")  # '' until ``scenarios.drill.spares`` has chosen one
+    spare: str = name("spare", example="p0.s0.h2")  # '' until ``scenarios.drill.spares`` has chosen one
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
         """Return the host's failure, the spare's takeover, and the return of power."""

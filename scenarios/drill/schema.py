@@ -166,7 +166,7 @@ def _parameter_type(p: Parameter) -> object:
     if p.choices is not None:
         return Literal[tuple(each.value for each in p.choices)]
     if p.unit is ParameterUnit.NAME:
-        return Annotated[str, Field(min_length=1, examples=["p0.s0.h2"])]
+        return Annotated[str, Field(min_length=1, examples=[p.example])]
     return Annotated[int, Field(ge=int(p.low), le=int(p.high))]
 
 

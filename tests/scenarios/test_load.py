@@ -215,7 +215,7 @@ def _written(p: Parameter) -> str:
         case Unit.PERCENT:
             return format_percent(p.low)
         case Unit.NAME:
-            return "p0.s0.h2"
+            return p.example
     return str(int(p.low))
 
 

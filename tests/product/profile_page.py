@@ -21,7 +21,7 @@ TOLD = """\
 
 Written by `make profile-table`; [the profiles](architectures.md#hosts-profile). A cell has when the fault was
 *noticed*, and the longest outage of what the hit NIC *sent*, of what it *received*, and at the *repair*; nothing below
-1 ms. *n dead*: queue pairs out of retries, after 34 s.
+1 ms. *n dead*: queue pairs out of retries after 34 s; their outages end with the fault.
 """
 _NEGLIGIBLE_MS = 1.0
 _FIGURES = (("noticed", "noticed_ms"), ("sent", "sent_ms"), ("received", "received_ms"), ("repair", "repair_ms"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hpn.failover.faults import PlannedFault
-from hpn.failover.faults.base import SwitchPart
+from hpn.failover.faults.base import SwitchPart, VisibleTo
 from hpn.failover.faults.streams import Frames
 from hpn.scenarios.drill.parts import Found, Parts
 from hpn.scenarios.expect.phases import DETECT
 from hpn.scenarios.expect.selection import At
+from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.spec import LACP_PERIOD_MS, LacpSpec
 from hpn.testbed.files.check import dotted
 from hpn.testbed.files.units import format_duration
@@ -21,9 +22,9 @@ def lacp_problems(parts: Parts) -> Found:
     """Yield upper limits on detection below the time in which LACP, which alone notices, can miss three LACPDUs."""
     if parts.fabric is None or not parts.faults_complete:
         return
-    lacp = parts.fabric.spec.lacp
+    fabric, lacp = parts.fabric, parts.fabric.spec.lacp
     soonest_ns = _soonest_ns(lacp)
-    silent = [planned for planned, _ in parts.faults if _only_lacp_notices(planned)]
+    silent = [planned for planned, _ in parts.faults if _only_lacp_notices(planned, fabric)]
     for expectation, where in parts.expectations:
         met = [planned.id for planned in silent if expectation.fault in {None, planned.id}]
         is_detection = expectation.metric is DETECT and expectation.bound.is_upper and expectation.edge is not At.REPAIR
@@ -39,9 +40,12 @@ def _way_out(lacp: LacpSpec) -> str:
     return f"write lacp: {{{', '.join(f'{key}: fast' for key in slow)}}}" if slow else "leave it out"
 
 
-def _only_lacp_notices(planned: PlannedFault) -> bool:
+def _only_lacp_notices(planned: PlannedFault, fabric: Fabric) -> bool:
+    """Return True if LACPDUs of access links are lost and nobody is told; a ToR that fails to ask by ARP is no sign."""
     fault = planned.fault
-    return fault.PART is SwitchPart.NONE and {frames for _, frames in fault.silences()} == {Frames.LACP}
+    is_silent = fault.TELLS is VisibleTo.NOBODY and fault.PART is SwitchPart.NONE
+    loses_lacp = any(frames is Frames.LACP for _, frames in fault.silences())
+    return is_silent and loses_lacp and all(link.kind is LinkKind.ACCESS for link in fault.links_hit(fabric))
 
 
 def _soonest_ns(lacp: LacpSpec) -> int:

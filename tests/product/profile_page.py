@@ -14,17 +14,17 @@ from hpn.scenarios.expect.outage import WORST_OUTAGE
 from hpn.scenarios.expect.selection import At, Bound, Flows
 from hpn.scenarios.expect.verdict import judge_expectation
 from hpn.testbed.fabric.profiles import PROFILES
-from tests.product.profile_cells import FAULTS, Fault, Trial
+from tests.product.profile_cells import FAULTS, Trial
 
 TOLD = """\
 # What faults cost hosts of each profile
 
-Written by `make profile-table`; [the profiles](architectures.md#hosts-profile). A cell has when the fault was
-*noticed*, and the longest outage of what the hit NIC *sent*, of what it *received*, and at the *repair*; nothing below
-1 ms. *n dead*: queue pairs out of retries, after 34 s.
+Written by `make profile-table`; [the profiles](architectures.md#hosts-profile). A cell says
+when the fault was *noticed*. Then come the longest outages of what the hit NIC *sent* and *got*, and at the *repair*.
+Below 1 ms all is left out. *n dead*: queue pairs out of retries after 34 s; their outages end with the fault.
 """
 _NEGLIGIBLE_MS = 1.0
-_FIGURES = (("noticed", "noticed_ms"), ("sent", "sent_ms"), ("received", "received_ms"), ("repair", "repair_ms"))
+_FIGURES = (("noticed", "noticed_ms"), ("sent", "sent_ms"), ("got", "received_ms"), ("repair", "repair_ms"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _worst(metrics: DrillMetrics, edge: At, flows: Flows) -> float | None:
 
 
 def page(runs: Sequence[Made]) -> str:
-    """Return the page; a cell without a run says so."""
+    """Return the page; a fault that was not tried under every profile is left out."""
     return "\n".join((TOLD, *_facts(runs), "", *_rows(runs), *_doubted(runs))) + "\n"
 
 
@@ -82,13 +82,15 @@ def _rows(runs: Sequence[Made]) -> Iterator[str]:
     yield f"| fault | {' | '.join(PROFILES)} |"
     yield f"|---|{'---|' * len(PROFILES)}"
     for fault in FAULTS:
-        yield f"| {fault.title} | {' | '.join(_cell(runs, fault, profile) for profile in PROFILES)} |"
+        cells = [_cell([each.cost for each in runs if each.trial == Trial(fault, profile)]) for profile in PROFILES]
+        if all(cells):
+            yield f"| {fault.title} | {' | '.join(cells)} |"
 
 
-def _cell(runs: Sequence[Made], fault: Fault, profile: str) -> str:
-    costs = [each.cost for each in runs if each.trial == Trial(fault, profile)]
+def _cell(costs: Sequence[Cost]) -> str:
+    """Return what a fault cost in these runs; '' if there are none."""
     if not costs:
-        return "not run"
+        return ""
     parts = []
     for what, key in _FIGURES:
         found = [value for cost in costs if (value := getattr(cost, key)) is not None]

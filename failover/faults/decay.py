@@ -29,7 +29,7 @@ class Curve(StrEnum):
 
 
 class Errors(StrEnum):
-    """What becomes of a frame with an error."""
+    """Fate of a frame with an error."""
 
     LOST = "lost"  # the FCS tells, and the port drops it
     CORRUPTED = "corrupted"  # behind the FCS check: only RoCE's own CRC tells

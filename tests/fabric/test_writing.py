@@ -29,7 +29,7 @@ def test_the_file_has_the_preset_the_keys_and_what_they_mean(tmp_path: Path) -> 
         f"preset: tiny  # by itself: {PRESETS['tiny'].summary}",
         "hosts: 4  # active hosts per segment",
         "lacp:",
-        "  rate: slow",
+        "  rate: slow  # what ToRs ask of hosts, and hosts of ToRs",
         "  port_id_offset: 400  # per ToR of a set: offset, 2 x offset, ...",
     ]
     spec = load_topology(str(file))

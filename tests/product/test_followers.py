@@ -45,6 +45,7 @@ WORDS: dict[str, object] = {
     "drill": "link-down",
     "drills": ["link-down", "tor-crash"],
     "preset": "tiny",
+    "profile": "production",
     "sport": 50000,
     "topology": "small",
     "too_large": "pod",

@@ -119,6 +119,9 @@ def _nic(spec: FabricSpec) -> Iterator[Problem]:
             ("nic", "rebind_least_ms"),
             f"nic.rebind_least_ms is above rebind_most_ms; write {nic.rebind_most_ms} or less",
         )
+    if nic.affinity != "in-turn" and not nic.binds:
+        text = f"nic.affinity is {nic.affinity}, but the NICs hash: no queue pair is bound to a port"
+        yield ("nic", "affinity"), f"{text}; write port_selection: {QUEUE_AFFINITY}"
     if policy.binds and not nic.binds:
         text = f"path_control.policy is {policy.name}, but the NICs hash: no queue pair is bound to a port"
         yield ("path_control", "policy"), f"{text}; write nic: {{port_selection: {QUEUE_AFFINITY}}}"

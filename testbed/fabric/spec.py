@@ -159,13 +159,18 @@ class NicSpec(Strict):
     """Choice of the port of a NIC's LAG that a queue pair sends by.
 
     ``hash``: by addresses and UDP ports, as the LAG does. ``queue-affinity``: a queue pair is bound to a port when it
-    is made, in turn. Mlx5's driver maps the queue pairs of a lost port to another one, and later back: it queues the
-    command at once when the LAG changes (lag.c, mlx5_do_bond_work), and again after 1 s where it misses a lock. How
-    long firmware takes is not published: the range is an assumption, each time is drawn from it.
+    is made: by the driver, or by the library that makes it (``affinity``). Mlx5's driver maps the queue pairs of a lost
+    port to another one, and later back: it queues the command at once when the LAG changes (lag.c, mlx5_do_bond_work),
+    and again after 1 s where it misses a lock. How long firmware takes is not published: the range is an assumption,
+    each time is drawn from it.
     """
 
     port_selection: Literal["hash", "queue-affinity"] = Field(
-        default="hash", description="queue-affinity: a queue pair is bound to a port when it is made, in turn"
+        default="hash", description="queue-affinity: a queue pair is bound to a port when it is made"
+    )
+    affinity: Literal["in-turn", "explicit"] = Field(
+        default="in-turn",
+        description="in-turn: the driver counts queue pairs; explicit: the library spreads those that send",
     )
     rebind_least_ms: int = Field(
         default=1, ge=0, le=60_000, description="least time from a change of the LAG to its queue pairs' new port"

@@ -207,6 +207,11 @@ def test_bfd_that_is_slower_than_the_hold_time_is_refused(tmp_path: Path) -> Non
             " port_selection: hash",
         ),
         (
+            "preset: tiny\nnic: {affinity: explicit}\n",
+            "2: nic.affinity is explicit, but the NICs hash: no queue pair is bound to a port; write port_selection:"
+            " queue-affinity",
+        ),
+        (
             "preset: tiny\nnic: {rebind_least_ms: 20}\n",
             "2: nic.rebind_least_ms is above rebind_most_ms; write 10 or less",
         ),

@@ -44,6 +44,17 @@ def test_with_one_queue_pair_a_connection_a_nic_sends_by_one_port_with_two_by_bo
                 assert used[nic] != answered[nic], "acknowledgements leave by the other port"
 
 
+def test_a_library_that_sets_ports_spreads_the_queue_pairs_that_send_one_a_connection_too() -> None:
+    fabric = _fabric("small", nic=NicSpec(port_selection="queue-affinity", affinity="explicit"))
+    flows = _every_pair(fabric, 1)
+    for nic in (nic.name for nic in fabric.nics if nic.rail == 0):
+        sent = Counter(flow.port for flow in flows if flow.src_nic == nic)
+        answered = Counter(flow.ack_port for flow in flows if flow.dst_nic == nic)
+        assert max(sent.values()) - min(sent.values()) <= 1
+        assert max(answered.values()) - min(answered.values()) <= 1
+        assert len(sent) == len(answered) == 2
+
+
 def test_the_drivers_counter_begins_with_the_second_port_and_a_lag_that_hashes_binds_nothing() -> None:
     fabric = _fabric()
     assert [flow.ack_port for flow in flows_for(fabric, "permutation", load=0.1, queue_pairs=3)[:3]] == [1, 0, 1]

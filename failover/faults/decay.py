@@ -75,8 +75,10 @@ class LinkDecay(LinkFault):
         """Return the share of frames with errors before correction."""
         progress = min(after_ns / self.over_ns, 1.0)
         if self.curve is Curve.LINEAR:
-            return self.start + (self.end - self.start) * progress
-        return min(self.start * float((self.end / self.start) ** progress), self.end)
+            share = self.start + (self.end - self.start) * progress
+        else:
+            share = self.start * float((self.end / self.start) ** progress)
+        return min(share, self.end)
 
     def reaches(self, share: float) -> int | None:
         """Return how long after its begin it has that share; None: never."""

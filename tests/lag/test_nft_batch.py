@@ -54,7 +54,7 @@ def as_text(ports: Sequence[str], seed: int) -> str:
             for hashed in (udp, "jhash ip saddr . ip daddr")
             for index, port in enumerate(ports)
         ]
-    rx = ["ether type 0x8809 accept", "ether type 0x88b5 accept", "ether type 0x8808 accept"]
+    rx = [f"ether type {kind} accept" for kind in ("0x8809", "0x88b5", "0x8808", "0x88cc")]
     rx += [f'iif "{port}" fwd to "bond0i"' for port in ports]
     lines = [f"flush chain netdev lag_bond0 {chain}" for chain in ("tx", "rx")]
     lines += [

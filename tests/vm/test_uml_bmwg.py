@@ -16,7 +16,7 @@ drill: {name}
 summary: a collective over four accelerators
 topology: {{name: four, segments: 2, hosts: 2, rails: 1, aggs: 3, scale: 4000, switch: {{buffer: 4 MB}}}}
 job:
-  collective: {{kind: {kind}, size: 500 kB{pause}}}
+  collective: {{kind: {kind}, size: 1 MB{pause}}}
   queue_pairs: 3
   source_ports: hash
   window: 32
@@ -59,7 +59,7 @@ def test_the_report_has_the_figures_that_a_foreign_judge_computes(tmp_path: Path
     assert {"4.2", "8", "9.2", "10.1", "11.1", "11.2"} <= told
     compared, wrong = differences(runs, document)
     assert wrong == []
-    assert compared > 40
+    assert compared >= 30
     document["tests"][0]["rows"][0][3] += 1  # a planted error
     assert len(differences(runs, document)[1]) == 1
     page = tmp_path / "report.md"

@@ -44,8 +44,8 @@ def test_a_drill_of_plug_ins_is_read_with_them_and_refused_without() -> None:
         assert unknown in without.stderr
     assert "write one of permutation, pairs, incast" in without.stderr
     assert (
-        "topology.path_control.policy is 'home-at-once'; write one of move-source-ports, steer-destinations, both, rebind, off"
-        in without.stderr
+        "topology.path_control.policy is 'home-at-once'; write one of move-source-ports, steer-destinations, both,"
+        " rebind, off" in without.stderr
     )
 
 

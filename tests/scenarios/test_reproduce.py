@@ -82,7 +82,7 @@ _CLAIM = Claim("k", "it is so", "6 %", "a reason", ("a",), lambda _found: Findin
         (replace(_CLAIM, why="", without=(Without("it", pod="pod"),)), "why"),
         (_CLAIM, "networks without its feature"),
         (replace(_CLAIM, drills=(), without=(Without("it", pod="pod"),)), "drills, or what it is computed by"),
-        (replace(_CLAIM, without=(Without("it"),)), "runs, or else a pod, without it"),
+        (replace(_CLAIM, without=(Without("it"),)), "runs, or else a pod or a judge, without it"),
         (replace(_CLAIM, without=(Without("it", {"b": "c"}),)), "other drills in place of its own without it"),
         (replace(_CLAIM, without=(Without("it", {"a": "a"}),)), "other drills in place of its own without it"),
         (replace(_CLAIM, drawn=("b",), without=(Without("it", {"a": "b"}),)), "one run in place of one without it"),

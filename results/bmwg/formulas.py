@@ -5,7 +5,6 @@ Changes when the drafts define a figure in another way. Sizes in bytes, times in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from statistics import fmean, pstdev
 
@@ -43,10 +42,3 @@ def variation(values: Sequence[float]) -> float | None:
     """Return the coefficient of variation, standard deviation over mean; None for fewer than two values."""
     mean = fmean(values) if values else 0.0
     return pstdev(values) / mean if len(values) > 1 and mean else None
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the smallest value with that per cent of all at or below it (nearest rank). ValueError for no value."""
-    if not values:
-        raise ValueError("no values")
-    return sorted(values)[max(math.ceil(len(values) * percent / 100), 1) - 1]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from hpn.failover.analysis.edge import EdgeKind
 from hpn.failover.analysis.job import Iteration, SpanResult
-from hpn.results.bmwg.formulas import ALGO_FACTORS, algo_factor, busbw, percentile, roofline
+from hpn.results.bmwg.formulas import ALGO_FACTORS, algo_factor, busbw, roofline
+from hpn.results.judge.repeats.spread import nearest_rank
 from hpn.results.run.reading import Run
 from hpn.testbed.fabric.model import Fabric, LinkKind, Role
 
@@ -177,7 +178,7 @@ def queues(run: Run) -> tuple[str, int, int] | None:
     """Return the port with the deepest P95 queue, that P95 and the largest queue of all, in bytes."""
     sampled = run.series.ports.series if run.series and run.series.ports else ()
     found = [(series.port.port, [each.backlog_bytes for each in series.until(EVER)]) for series in sampled]
-    ranked = [(int(percentile(depths, 95)), port) for port, depths in found if depths]
+    ranked = [(int(nearest_rank(depths, 95)), port) for port, depths in found if depths]
     if not ranked:
         return None
     deepest, port = max(ranked)

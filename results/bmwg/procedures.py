@@ -13,7 +13,8 @@ from statistics import fmean, pstdev
 from hpn.failover.analysis.edge import EdgeKind
 from hpn.failover.analysis.pause_cycles import deadlock
 from hpn.results.bmwg import measured
-from hpn.results.bmwg.formulas import fairness, max_mean_ratio, percentile, variation
+from hpn.results.bmwg.formulas import fairness, max_mean_ratio, variation
+from hpn.results.judge.repeats.spread import nearest_rank
 from hpn.results.run.reading import Run
 from hpn.testbed.entries import Registry
 
@@ -59,7 +60,7 @@ def _of_kind(kind: str) -> Rows:
         if found is None or found.kind != kind or found.compute_s or not _is_healthy(run) or not times:
             return ()
         bandwidths = [found.busbw(time) for time in times]
-        lowest = [percentile(bandwidths, percent) for percent in (50, 95, 99)]
+        lowest = [nearest_rank(bandwidths, percent) for percent in (50, 95, 99)]
         iterations = measured.seconds(measured.steady(run))
         return [
             [
@@ -167,7 +168,7 @@ def _failures(run: Run) -> Sequence[Sequence[Value]]:
     if measured.collective(run) is None or not times or not failed:
         return ()
     what = ", ".join(f"{fault.kind} {fault.target}" for fault in run.drill.faults)
-    worst, tail = max(failed), percentile(times, 99)
+    worst, tail = max(failed), nearest_rank(times, 99)
     again = run.metrics.job.packets_again
     return [
         [

@@ -11,11 +11,11 @@ from hpn.results.bmwg.formulas import (
     busbw,
     fairness,
     max_mean_ratio,
-    percentile,
     roofline,
     variation,
 )
 from hpn.results.bmwg.procedures import PROCEDURES
+from hpn.results.judge.repeats.spread import nearest_rank
 
 LOADS = st.lists(st.floats(1, 1e9), min_size=1, max_size=64)
 
@@ -62,7 +62,7 @@ def test_nothing_sent_has_no_ratio() -> None:
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(1, 100))
 def test_a_percentile_is_a_sample_with_that_share_at_or_below_it(values: list[float], percent: float) -> None:
-    found = percentile(values, percent)
+    found = nearest_rank(values, percent)
     assert found in values
     assert 100 * sum(value <= found for value in values) >= percent * len(values) - 1e-6
 

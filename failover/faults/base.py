@@ -144,6 +144,12 @@ class Fault(ABC):
         lost = {frames for _, frames in self.silences()}
         return self.TELLS is VisibleTo.NOBODY and bool(lost & {Frames.LACP, Frames.BGP})
 
+    @property
+    def reaches_data(self) -> bool:
+        """True if it can lose, hold or change data packets on its links; False if it acts on protocols alone."""
+        named = {frames for _, frames in self.silences() | self.shows_in()}
+        return self.TELLS is not VisibleTo.NEIGHBOURS and (not named or Frames.DATA in named)
+
     @classmethod
     def misfit(cls, fabric: Fabric) -> str:
         """Return why no fault of this kind can be on ``fabric``, with the solution; '' when one can."""

@@ -116,7 +116,8 @@ class _Run:
         answers = self._computed(span, acks, [None] * len(acks), data=False)
         present = [row.sport is not None for row in rows]
         dead = [self._dead(flow, span.begin_ns) for flow in self._flows]
-        marring = self._of(link.name for fault in span.stage.unmodelled for link in fault.links_hit(self._fabric))
+        harmful = (fault for fault in span.stage.unmodelled if fault.reaches_data)
+        marring = self._of(link.name for fault in harmful for link in fault.links_hit(self._fabric))
         data = _array(paths)
         since_ns, moved = self._since(span, data, before)
         return Going(

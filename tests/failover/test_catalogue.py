@@ -77,3 +77,23 @@ def test_timers_alone_notice_what_starves_a_protocol_and_tells_nobody(
 )
 def test_timers_alone_notice_a_switch_that_dies_behind_its_lights(kind: str, target: str, alone: bool) -> None:
     assert make(kind, target, {}).timers_alone_notice is alone
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "parameters", "reaches"),
+    [
+        ("silent-drop", "p0.s0.h0.r0.0", {"share": 0.01}, True),
+        ("one-way-loss", "p0.s0.h0.r0.0", {"direction": "up"}, True),
+        ("bit-corruption", "p0.s0.h0.r0.0", {"share": 0.5}, True),
+        ("agg-dataplane-death", "p0.a0.0", {}, True),
+        ("link-down", "p0.s0.h0.r0.0", {}, True),
+        ("lacp-loss", "p0.s0.h0.r0.0", {"direction": "up"}, False),
+        ("arp-loss", "p0.s0.h0.r0.0", {}, False),
+        ("tor-control-hang", "p0.s0.t0.0", {}, False),
+        ("bgp-reset", "p0.s0.t0.0-p0.a0.0", {}, False),
+    ],
+)
+def test_a_fault_of_protocols_alone_loses_no_data_packet_itself(
+    kind: str, target: str, parameters: dict[str, int | float | str], reaches: bool
+) -> None:
+    assert make(kind, target, parameters).reaches_data is reaches

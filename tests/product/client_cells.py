@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
-PHASES = (1, 2)
 HEALTHY_S = 2
 
 SIZE, SCALE, QUEUE_MS = "500 KB", 4000, 80

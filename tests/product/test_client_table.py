@@ -16,12 +16,13 @@ from hpn.scenarios.drill.model import Drill
 from hpn.traffic.client.clients.torch import Torch
 from hpn.traffic.client.clients.verbs import Verbs
 from hpn.traffic.job.collective import CollectiveWork
-from tests.product.client_cells import ASKED, JOBS, PHASES, Course, Network, courses
+from tests.product.client_cells import ASKED, JOBS, Course, Network, courses
 from tests.product.client_loss import Loss, losses_of
 from tests.product.client_page import Made, page
-from tests.product.client_table import DRILL, kept, wanted
+from tests.product.client_table import TABLE
 from tests.product.lossless_cells import FIFO, INCAST, PFC, trials
 from tests.product.lossless_page import Cost, Tried
+from tests.product.table_runs import DRILL, kept
 
 S = 10**9
 
@@ -133,8 +134,8 @@ def test_a_cell_of_a_trial_has_its_five_figures_and_a_table_without_runs_stays()
 
 
 def test_a_run_is_kept_while_its_drill_is_the_same(tmp_path: Path) -> None:
-    runs = list(wanted(tmp_path, PHASES, ["hpn-*"]))
-    assert [(course.job, run.repeat) for course, run in runs] == [(job, phase) for phase in PHASES for job in JOBS]
+    runs = [(course, run) for course, run in TABLE.runs(tmp_path, only=["hpn-*"]) if isinstance(course, Course)]
+    assert [(course.job, run.repeat) for course, run in runs] == [(job, phase) for phase in (1, 2) for job in JOBS]
     course, run = runs[0]
     folder = tmp_path / run.folder / course.name
     folder.mkdir(parents=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from hpn.failover.faults.base import VisibleTo
@@ -15,7 +14,6 @@ from hpn.testbed.fabric.spec import LACP_PERIOD_MS
 from hpn.testbed.files.document import parse
 from tests.product.profile_cells import FAULTS, Fault, Trial, trials
 from tests.product.profile_page import Cost, Made, page
-from tests.product.profile_table import DRILL, kept, wanted
 
 MS = 10**6
 
@@ -64,17 +62,6 @@ def test_a_cell_says_what_its_runs_say() -> None:
 def test_a_run_that_broke_a_promise_is_named() -> None:
     made = _made(FAULTS[0], LAB, Cost(0.0, 0.0, 0.0, 0.0, 0), Outcome.FAIL)
     assert "cut-lab, phase 1: fail" in page([made])
-
-
-def test_a_run_is_kept_while_its_drill_is_the_same(tmp_path: Path) -> None:
-    trial, run = next(wanted(tmp_path, (1,)))
-    assert kept(tmp_path, trial, run) is None
-    folder = tmp_path / run.folder
-    (folder / trial.name).mkdir(parents=True)
-    (folder / DRILL).write_text(trial.drill)
-    (folder / trial.name / "verdict.json").write_text("{}")
-    assert kept(tmp_path, trial, run) is not None
-    assert kept(tmp_path, replace(trial, profile=PRODUCTION), run) is None
 
 
 def test_every_fault_is_tried_under_every_profile() -> None:

@@ -20,9 +20,10 @@ from hpn.scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueue
 from hpn.scenarios.paper.interval import Band
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding, draw_of
 from hpn.scenarios.paper.model_claims import ModelTraining, StableGain
-from hpn.scenarios.paper.reproduce import choose, drill_file
+from hpn.scenarios.paper.reproduce import FOLDER, choose, drill_file
 from hpn.scenarios.paper.segments import segments, span_of
 from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.presets import PRESETS
@@ -221,3 +222,11 @@ def test_networks_that_are_compared_do_the_same_work(claim: Claim) -> None:
     assert len(works) == 1
     marks = {(d.topology.scale, d.topology.ecn, d.topology.queue_ms, d.topology.nic_port_rate) for d in drills}
     assert len(marks) == 1
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in FOLDER.glob("job-*.yaml")))
+def test_no_baseline_is_oversubscribed(name: str) -> None:
+    """DCN+ has full bisection (HPN paper, section 9): a core that is too thin would be taken for its hashes."""
+    fabric = load_drill(drill_file(name)).topology
+    thin = [each.role for each in inventory(build(fabric)).budgets if (each.oversubscription or 0) > 1]
+    assert not thin or fabric.pods * fabric.segments == 1, "in one segment nothing goes up"

@@ -14,17 +14,18 @@ from statistics import fmean
 
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics
-from hpn.scenarios.paper.interval import Band, estimate, says_the_same
-from hpn.scenarios.paper.job_judges import job_of
+from hpn.scenarios.paper.interval import Band, Estimate, estimate, one_run, says_the_same
+from hpn.scenarios.paper.job_judges import compute_ms_of, job_of
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding, mean_queue_ms
 
 WARM_UP_NS = 10**9
-"""Warm-up: iterations that end earlier are not counted, as nccl-tests leaves out its first ones.
+"""Warm-up: time in collectives before the first iteration that counts, as nccl-tests leaves out its first ones.
 
-It is more than five increase timers of congestion control in the drills compared here.
+It is more than five increase timers of congestion control in the drills compared here. Compute does not count: a
+training job's second sum, after 4 s of compute, still takes up to half as long again as its later ones.
 """
 
-_UNTOLD = Finding("too little was measured to tell", None)
+UNTOLD = Finding("too little was measured to tell", None)
 _FEWEST = 3  # iterations counted; with fewer, one that ends a step late weighs too much
 
 
@@ -33,8 +34,12 @@ def period_ms(job: JobMetrics) -> float | None:
 
     If groups of ranks do not wait for each other, it is that of the slowest group.
     """
-    ends = [each.end_ns for each in job.iterations]
-    warm = [end for end in ends if end - job.iterations[0].begin_ns > WARM_UP_NS]
+    computed_ns = 1e6 * compute_ms_of(job)
+    warm = [
+        each.end_ns
+        for number, each in enumerate(job.iterations, 1)
+        if each.end_ns - job.iterations[0].begin_ns - number * computed_ns > WARM_UP_NS
+    ]
     if len(warm) < _FEWEST:
         return None
     return (max(warm) - min(warm)) / (len(warm) - 1) / 1e6
@@ -55,13 +60,33 @@ class Pair:
     def of(
         self, found: ClaimEvidence, figure: Callable[[DrillMetrics], float | None]
     ) -> list[tuple[float, float]] | None:
-        """Return a figure of both networks, draw by draw; None when a run has none."""
-        both = [tuple(figure(found.run(drill, draw)) for drill in self.drills) for draw in range(1, found.draws + 1)]
+        """Return a figure of both networks, draw by draw; None when a run has none.
+
+        A single pair if no hash decides on either network, so that each was run once.
+        """
+        runs = [tuple(found.run(drill, draw) for drill in self.drills) for draw in range(1, found.draws + 1)]
+        if len({tuple(map(id, pair)) for pair in runs}) == 1:
+            runs = runs[:1]
+        both = [(figure(one), figure(two)) for one, two in runs]
         told = [(one, two) for one, two in both if one is not None and two is not None]
-        return told if len(told) == found.draws else None
+        return told if len(told) == len(runs) else None
 
 
-def _period(metrics: DrillMetrics) -> float | None:
+def estimate_of(
+    pairs: list[tuple[float, float]], found: ClaimEvidence, of: Callable[[float, float], float]
+) -> Estimate:
+    """Return the estimate of what ``of`` makes of each pair; without an interval if each network was run once."""
+    values = [of(better, other) for better, other in pairs]
+    return one_run(values[0]) if len(values) == 1 < found.draws else estimate(values)
+
+
+def gain(better: float, other: float) -> float:
+    """Return how much faster the better network is, as a share."""
+    return other / better - 1
+
+
+def period(metrics: DrillMetrics) -> float | None:
+    """Return ``period_ms`` of the run's job."""
     return period_ms(job_of(metrics))
 
 
@@ -76,13 +101,13 @@ class Faster:
 
     def __call__(self, found: ClaimEvidence) -> Finding:
         """Return our gain."""
-        periods = self.pair.of(found, _period)
+        periods = self.pair.of(found, period)
         if periods is None:
-            return _UNTOLD
-        gain = estimate([other / better - 1 for better, other in periods])
+            return UNTOLD
+        gains = estimate_of(periods, found, gain)
         better, other = fmean(pair[0] for pair in periods), fmean(pair[1] for pair in periods)
         times = f"an {self.what} takes {better:.0f} ms, else {other:.0f} ms"
-        return Finding(gain.text(), says_the_same(gain, self.paper, self.band), details=times)
+        return Finding(gains.text(), says_the_same(gains, self.paper, self.band), details=times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +122,8 @@ class ShorterQueues:
         """Return our queues: the mean over ports and time, then over draws."""
         queues = self.pair.of(found, mean_queue_ms)
         if queues is None:
-            return _UNTOLD
-        change = estimate([better / other - 1 if other else 0.0 for better, other in queues])
+            return UNTOLD
+        change = estimate_of(queues, found, lambda better, other: better / other - 1 if other else 0.0)
         better, other = fmean(pair[0] for pair in queues), fmean(pair[1] for pair in queues)
         queued = f"{better:.2f} ms on the mean of ports towards NICs, else {other:.2f} ms"
         return Finding(change.text(), says_the_same(change, self.paper, self.band), details=queued)
@@ -115,7 +140,7 @@ class FasterTraining:
     def __call__(self, found: ClaimEvidence) -> Finding:
         """Return our gain; the share is that of the non-compute time of an iteration on the better network."""
         told = Faster(self.pair, self.paper, band=self.band)(found)
-        periods, computes = self.pair.of(found, _period), self.pair.of(found, _compute_ms)
+        periods, computes = self.pair.of(found, period), self.pair.of(found, compute_ms)
         if periods is None or computes is None:
             return told
         compute = fmean(one for one, _ in computes)
@@ -127,7 +152,6 @@ class FasterTraining:
         return replace(told, ours=told.ours + share)
 
 
-def _compute_ms(metrics: DrillMetrics) -> float | None:
-    """Return the compute time of an iteration in ms, from the spans of its passes."""
-    spans = [span.mean_ms for span in job_of(metrics).spans if span.kind == "compute"]
-    return sum(spans) if spans else None
+def compute_ms(metrics: DrillMetrics) -> float | None:
+    """Return the compute time of an iteration in ms, or None for a job without any."""
+    return compute_ms_of(job_of(metrics)) or None

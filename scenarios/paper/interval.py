@@ -19,7 +19,7 @@ LEAST_DRAWS = 2
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Mean of ``draws`` values, and both ends of its interval."""
+    """Mean of ``draws`` values, and both ends of its interval; one value has none."""
 
     mean: float
     low: float
@@ -31,7 +31,9 @@ class Estimate:
         return self.low <= value <= self.high
 
     def text(self) -> str:
-        """Return the estimate of a share as text: '+71.2% (95 %: +60.0 to +82.4%)'."""
+        """Return the estimate of a share as text: '+71.2% (95 %: +60.0 to +82.4%)', or '+0.1% (one run each)'."""
+        if self.draws == 1:
+            return f"{self.mean:+.1%} (one run each)"
         return f"{self.mean:+.1%} (95 %: {self.low * 100:+.1f} to {self.high:+.1%})"
 
 
@@ -62,6 +64,11 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = fmean(values)
     half = student(len(values) - 1) * stdev(values) / sqrt(len(values))
     return Estimate(mean, mean - half, mean + half, len(values))
+
+
+def one_run(value: float) -> Estimate:
+    """Return the value of two networks that were run once each, as no hash decides in them: it has no interval."""
+    return Estimate(value, value, value, 1)
 
 
 def says_the_same(found: Estimate, paper: float, band: Band | None = None) -> bool | None:

@@ -18,6 +18,11 @@ def job_of(metrics: DrillMetrics) -> JobMetrics:
     return metrics.job
 
 
+def compute_ms_of(job: JobMetrics) -> float:
+    """Return the compute time of an iteration in ms, from the spans of its passes; 0 for a collective."""
+    return sum(span.mean_ms for span in job.spans if span.kind == "compute")
+
+
 def _goes_on(job: JobMetrics) -> bool:
     return not job.deaths and job.edges[-1].rate_after > 0
 

@@ -12,8 +12,9 @@ from itertools import pairwise
 from hpn.failover.analysis.job import Iteration
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind
 from hpn.scenarios.paper.claim import Claim, Without
-from hpn.scenarios.paper.job_judges import job_of
+from hpn.scenarios.paper.job_judges import compute_ms_of, job_of
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding, edges_of
+from hpn.scenarios.paper.models import LLAMA_7B
 from hpn.scenarios.paper.variants import Variant
 
 _DRILL, _ONE_TOR = "job-link-down-full-load", "job-link-down-full-load-single-tor"
@@ -34,19 +35,8 @@ PAPER = 0.0625
 _SETTLED_NS = 10**9  # after the cut: what was lost then has been sent again
 _FEWEST = 2
 
-_PARAMETERS, _TOKENS = 6.7e9, 4e6  # LLaMa-7B and its batch (Touvron et al. 2023, table 2)
-_GPUS, _FLOPS = 256, 0.4 * 989e12  # H800 at 40 %
-_HOSTS, _NICS, _NIC_BYTES_PER_S = 32, 8, 50e9
-
-
-def llama_share(bytes_a_gradient: int) -> float:
-    """Return the share of exposed communication of LLaMa-7B on 256 GPUs, if sums overlap with nothing."""
-    compute_s = 6 * _PARAMETERS * _TOKENS / (_GPUS * _FLOPS)
-    sum_s = 2 * (_HOSTS - 1) / _HOSTS * _PARAMETERS * bytes_a_gradient / _NICS / _NIC_BYTES_PER_S
-    return sum_s / (sum_s + compute_s)
-
-
-SHARES = llama_share(2), llama_share(4)
+_GPUS = 256
+SHARES = LLAMA_7B.share(_GPUS, 2), LLAMA_7B.share(_GPUS, 4)
 """With gradients of 16 and of 32 bits."""
 
 
@@ -57,7 +47,7 @@ def lost_and_share(metrics: DrillMetrics) -> tuple[float, float] | None:
     """
     job = job_of(metrics)
     cut, repair = (edges_of(metrics, kind)[0].edge.inject_before_ns for kind in (EdgeKind.FAILURE, EdgeKind.REPAIR))
-    compute_ms = sum(span.mean_ms for span in job.spans if span.kind == "compute")
+    compute_ms = compute_ms_of(job)
     before = _period_ms([each for each in job.iterations if each.end_ns < cut])
     if before is None:
         return None

@@ -16,7 +16,8 @@ from hpn.results.judge.verdict import Outcome
 from hpn.scenarios.paper import flap_claims
 from hpn.scenarios.paper.flap_claims import HPN, PATTERNS, SINGLE, Pattern, flap_job
 from hpn.scenarios.paper.measures import ClaimEvidence
-from hpn.scenarios.paper.share_claims import _RUNS, SHARES, link_down_job, llama_share, lost_and_share, share_of
+from hpn.scenarios.paper.models import LLAMA_7B
+from hpn.scenarios.paper.share_claims import _RUNS, SHARES, link_down_job, lost_and_share, share_of
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.load import load_fabric
 from tests.scenarios.measured import FAILURE, REPAIR, metrics
@@ -79,7 +80,7 @@ def test_the_share_of_a_loss_lies_between_the_measured_ones(low: float, high: fl
 
 def test_llamas_share_by_hand() -> None:
     """13.4 GB of 16-bit gradients over 8 NICs of 50 GB/s, round a ring of 32: 64.9 ms; 1.588 s of compute."""
-    assert llama_share(2) == pytest.approx(0.0649 / (0.0649 + 1.588), abs=1e-4)
+    assert LLAMA_7B.share(256, 2) == pytest.approx(0.0649 / (0.0649 + 1.588), abs=1e-4)
     low, high = SHARES
     assert low == pytest.approx(0.0393, abs=1e-4)
     assert high == pytest.approx(0.0756, abs=1e-4)

@@ -19,15 +19,18 @@ from hpn.scenarios.paper.claims import CLAIMS
 from hpn.scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues, period_ms
 from hpn.scenarios.paper.interval import Band
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding, draw_of
-from hpn.scenarios.paper.reproduce import choose, drill_file
+from hpn.scenarios.paper.model_claims import ModelTraining, StableGain
+from hpn.scenarios.paper.reproduce import FOLDER, choose, drill_file
 from hpn.scenarios.paper.segments import segments, span_of
 from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.presets import PRESETS
 from tests.scenarios.measured import metrics
 
 DRAWN = sorted({drill_of(run)[0] for claim in CLAIMS.values() for run in claim.runs(2) if "@" in run})
+COMPARES = Faster | FasterTraining | ShorterQueues | ModelTraining | StableGain
 
 
 def _run(ms: float, times: int = 10, *, first_ms: float = 1500.0, compute_ms: float = 0.0) -> DrillMetrics:
@@ -60,6 +63,15 @@ def test_the_first_second_of_a_job_is_its_warm_up() -> None:
     few = _run(300.0, 1).job
     assert few is not None
     assert period_ms(few) is None
+
+
+def test_compute_warms_nothing_up() -> None:
+    """Congestion control finds its rates while sums are sent: a second of them, whatever is computed in between."""
+    job = _run(4200.0, compute_ms=3900.0).job
+    assert job is not None
+    ends = list(accumulate([4600.0, 4500.0, 4200.0, 4200.0, 4200.0]))  # sums of 0.7, 0.6 and 0.3 s
+    job = replace(job, iterations=tuple(Iteration(at, 0, round(end * 1e6), 0) for at, end in enumerate(ends)))
+    assert period_ms(job) == pytest.approx(4200.0)
 
 
 def test_a_gain_is_taken_draw_by_draw_and_told_with_its_interval() -> None:
@@ -95,6 +107,16 @@ def test_a_network_that_no_hash_decides_is_held_against_every_draw_of_the_other(
     evidence, pair = _found([_run(100.0)] * 3, [_run(ms) for ms in (140.0, 150.0, 160.0)])
     once = replace(evidence, drills={"a": _run(100.0), **{k: v for k, v in evidence.drills.items() if k[0] == "b"}})
     assert Faster(pair, 0.5)(once).ours == Faster(pair, 0.5)(evidence).ours == "+50.0% (95 %: +25.2 to +74.8%)"
+
+
+def test_two_networks_that_no_hash_decides_have_no_interval() -> None:
+    """The same run for every draw is one run: twelve times its figure would pretend to an interval of nothing."""
+    evidence, pair = _found([_run(100.0)] * 3, [_run(103.0)] * 3)
+    once = replace(evidence, drills={"a": _run(100.0), "b": _run(103.0)})
+    assert Faster(pair, 0.5)(once).ours == "+3.0% (one run each)"
+    assert Faster(pair, 0.5)(once).agrees is False
+    queued = replace(evidence, drills={"a": _queued(1.0), "b": _queued(1.0)})
+    assert ShorterQueues(pair, -0.918)(queued).ours == "+0.0% (one run each)"
 
 
 def test_a_single_draw_is_refused() -> None:
@@ -174,8 +196,8 @@ def test_a_network_held_against_itself_is_held_against_another_draw() -> None:
 
 
 def test_every_comparison_of_jobs_is_drawn() -> None:
-    compared = [each for each in CLAIMS.values() if isinstance(each.judge, Faster | FasterTraining | ShorterQueues)]
-    assert len(compared) == 7
+    compared = [each for each in CLAIMS.values() if isinstance(each.judge, COMPARES)]
+    assert len(compared) == 11
     assert all(claim.drawn and set(claim.drawn) <= set(claim.drills) for claim in compared)
     assert DRAWS >= 12
 
@@ -191,7 +213,7 @@ def test_another_seed_changes_hashes_and_drawn_orders_and_nothing_else(name: str
 
 
 @pytest.mark.parametrize(
-    "claim", [claim for claim in CLAIMS.values() if isinstance(claim.judge, Faster | FasterTraining)]
+    "claim", [claim for claim in CLAIMS.values() if isinstance(claim.judge, Faster | FasterTraining | ModelTraining)]
 )
 def test_networks_that_are_compared_do_the_same_work(claim: Claim) -> None:
     """All but what the comparison is about: the network, where hosts stand, how paths and queue pairs are chosen."""
@@ -200,3 +222,11 @@ def test_networks_that_are_compared_do_the_same_work(claim: Claim) -> None:
     assert len(works) == 1
     marks = {(d.topology.scale, d.topology.ecn, d.topology.queue_ms, d.topology.nic_port_rate) for d in drills}
     assert len(marks) == 1
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in FOLDER.glob("job-*.yaml")))
+def test_no_baseline_is_oversubscribed(name: str) -> None:
+    """DCN+ has full bisection (HPN paper, section 9): a core that is too thin would be taken for its hashes."""
+    fabric = load_drill(drill_file(name)).topology
+    thin = [each.role for each in inventory(build(fabric)).budgets if (each.oversubscription or 0) > 1]
+    assert not thin or fabric.pods * fabric.segments == 1, "in one segment nothing goes up"

@@ -113,7 +113,12 @@ def test_a_datagram_that_is_lost_costs_its_whole_batch(lost: int) -> None:
     answerer = Answerer(DATAGRAMS)
     assert not any(answerer.on_alive(number, 0) for number in range(5) if number != lost)
     assert [answerer.on_alive(number, S) for number in range(5, 10)] == [False] * 4 + [True]
-    assert not answerer.on_alive(lost, S), "of a batch long gone"
+
+
+def test_a_datagram_of_an_older_batch_completes_no_newer_one() -> None:
+    answerer = Answerer(DATAGRAMS)
+    assert not any(answerer.on_alive(number, 0) for number in (0, 1, 2, 3, 5, 6, 7, 8, 4))
+    assert answerer.on_alive(9, 0)
 
 
 def test_a_batch_of_datagrams_is_answered_again_when_the_first_answer_was_lost() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from hpn.scenarios.drill.path_choice import check_choice, check_source_ports
+from hpn.scenarios.drill.path_choice import check_choice, check_source_ports, check_standby
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.buffers import checkpoint_dscp
 from hpn.testbed.fabric.model import Fabric, Nic
@@ -31,6 +31,7 @@ from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.job.trace import TraceWork
 from hpn.traffic.job.training import Training
 from hpn.traffic.jobengine.plan import JobPlan
+from hpn.traffic.jobengine.port_use import PORT_USES
 from hpn.traffic.jobengine.rehash import RehashPolicy
 from hpn.traffic.jobengine.setup import QueuePair
 from hpn.traffic.streams.qp import AckPolicy
@@ -90,7 +91,8 @@ class JobSpec:
     nvlink_bps: float = NVLINK_BPS
     tick_ns: int = 500_000
     port_failover: bool = False
-    port_recovery: bool = False  # queue pairs revert after a failover
+    port_recovery: PortRecovery | None = None  # how queue pairs return after a failover; None: they do not
+    port_use: str = "active-active"
     restart: RestartPolicy | None = None  # None: no restart after a failure
     rehash: RehashPolicy | None = None  # None: queue pairs stay on their paths
     spray: int = 1  # number of source ports that a queue pair's packets use in turn
@@ -135,6 +137,9 @@ def plan_of(job: JobSpec, fabric: Fabric) -> JobPlan:
         with _about("spray"):
             check_choice(fabric, (pair.flow for pair in queue_pairs), "spray")
             check_source_ports((pair.flow for pair in queue_pairs), job.spray)
+    if PORT_USES[job.port_use].standby:
+        with _about("port_use"):
+            check_standby(fabric, (pair.flow for pair in queue_pairs), job.queue_pairs)
     return JobPlan(
         programs=laid_out.programs,
         nics=tuple(laid_out.places[program.rank].nic for program in laid_out.programs),
@@ -149,7 +154,8 @@ def plan_of(job: JobSpec, fabric: Fabric) -> JobPlan:
         split=job.split,
         tick_ns=job.tick_ns,
         failover=job.port_failover,
-        recovery=PortRecovery() if job.port_recovery else None,
+        recovery=job.port_recovery,
+        port_use=job.port_use,
         restart=job.restart,
         spray=job.spray,
         rehash=None if job.rehash is None else replace(job.rehash, seed=fabric.spec.seed),
@@ -235,7 +241,7 @@ def _queue_pairs(job: JobSpec, laid_out: Job, fabric: Fabric) -> Iterator[QueueP
     with _about("queue_pairs"):
         many = (len(wanted) + len(granted)) * job.queue_pairs
         check_number(many)
-        if job.port_recovery and many > MAX_RECOVERING:
+        if job.port_recovery is not None and many > MAX_RECOVERING:
             raise InputError(f"{many} queue pairs; at most {MAX_RECOVERING} can recover: lower queue_pairs")
     flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count, turns_of(fabric, job.queue_pairs))
     dscps = dict.fromkeys(laid_out.background, checkpoint_dscp(fabric.spec))

@@ -21,6 +21,7 @@ from hpn.traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 from hpn.traffic.job.placement import ORDERS
 from hpn.traffic.job.training import Training
 from hpn.traffic.jobengine.message_choice import MESSAGE_CHOICES
+from hpn.traffic.jobengine.port_use import PORT_USES
 from hpn.traffic.transport.timers import RETRY_TIMERS
 from hpn.traffic.transport.work import Recovery
 
@@ -45,7 +46,8 @@ class JobSection(Strict):
     trace: str | None = Field(default=None, min_length=1, max_length=4096, examples=["trace.json"])
     checkpoints: dict[str, object] | None = None
     port_failover: bool = _JOB.port_failover
-    port_recovery: bool = _JOB.port_recovery
+    port_recovery: object = False
+    port_use: Annotated[str, OneOf(PORT_USES)] = _JOB.port_use
     restart: dict[str, object] | None = None
     rehash: dict[str, object] | None = None
     spray: dict[str, object] | None = None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hpn.scenarios.drill.client_section import has_client, is_alone
+from hpn.scenarios.drill.failover_section import failover_of
 from hpn.scenarios.drill.job import Checkpointing, JobSpec, Work
 from hpn.scenarios.drill.job_keys import (
     CheckpointsSection,
@@ -53,9 +54,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
     given = data
     work, saving = _work(mistakes, given, base), _saving(mistakes, given.get("checkpoints"))
     restart = _restart(mistakes, given.get("restart"))
-    if section is not None and section.port_failover and section.queue_pairs < 2:
-        text = "job.port_failover needs another queue pair to go on with; write queue_pairs: 2 or more"
-        mistakes.add(("job", "port_failover"), text)
+    recovery = None if section is None else failover_of(mistakes, section)
     rehash = rehash_of(mistakes, given.get("rehash"), spec, str(given.get("source_ports", _JOB.source_ports)))
     spray = None
     if section is not None:
@@ -63,9 +62,6 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
         spray = spray_of(
             mistakes, given.get("spray"), spec, section.recovery, section.window_packets, rehashes=rehashes
         )
-    if section is not None and section.port_recovery and not section.port_failover:
-        text = "job.port_recovery brings back what port failover has left; write port_failover: yes too"
-        mistakes.add(("job", "port_recovery"), text)
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if chosen is not None and chosen.kind.telemetry:
         name = chosen.base.name
@@ -83,6 +79,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
         real_sizes=section.sizes == "real",
         congestion=chosen.values,
         congestion_name=chosen.name,
+        port_recovery=recovery,
         restart=restart,
         rehash=rehash,
         spray=spray.ports if spray is not None else _JOB.spray,
@@ -142,7 +139,7 @@ _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
 }
 WORKS = (*_WORKS, TraceWork.KEY)
 """Keys for the work of the ranks; a job has exactly one of them."""
-_READ_APART = {*WORKS, "checkpoints", "restart", "rehash", "spray", "sizes", "congestion"}
+_READ_APART = {*WORKS, "checkpoints", "restart", "rehash", "spray", "sizes", "congestion", "port_recovery"}
 """Keys that need more than their own model."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from hpn.scenarios.drill.job import JobSpec, scale_of
 from hpn.testbed.fabric.model import Fabric
 from hpn.traffic.jobengine.rehash import RehashPolicy
+from hpn.traffic.transport.port_recovery import PortRecovery
 
 
 def told(job: JobSpec, fabric: Fabric) -> dict[str, str | int | float | bool]:
@@ -34,7 +35,9 @@ def told(job: JobSpec, fabric: Fabric) -> dict[str, str | int | float | bool]:
         "queue_pair_choice": job.choice,
         "split": job.split,
         "port_failover": job.port_failover,
-        "port_recovery": job.port_recovery,
+        "port_use": job.port_use,
+        "port_recovery": job.port_recovery is not None,
+        **_recovery(job.port_recovery),
         "source_ports": job.source_ports,
         **_rehash(job.rehash),
         **({} if second is None else {"second_class_dscp": second.dscp, "second_class_share": second.share}),
@@ -42,6 +45,17 @@ def told(job: JobSpec, fabric: Fabric) -> dict[str, str | int | float | bool]:
         **({"spray_ports": job.spray, "spray_reorder": job.reorder_packets} if job.reorder_packets else {}),
         "sizes": "real" if job.real_sizes else "lab",
         "rates_slower": job.slower,
+    }
+
+
+def _recovery(policy: PortRecovery | None) -> dict[str, str | int | float]:
+    if policy is None:
+        return {}
+    return {
+        "port_recovery_over": policy.over,
+        "port_recovery_attempts": policy.attempts,
+        "port_recovery_backoff": policy.backoff,
+        "port_recovery_longest_ms": policy.longest_ns / 1e6,
     }
 
 

@@ -45,6 +45,7 @@ def drill_schema() -> Schema:
     of_job = top["properties"]["job"]["properties"]
     of_job |= _sections(parts, "job.")
     of_job["congestion"] = {"type": ["string", "object"]}
+    of_job["port_recovery"] = {"anyOf": [{"enum": YES_OR_NO}, of_job["port_recovery"]]}
     return parts.file(top, "a drill of hpn")
 
 

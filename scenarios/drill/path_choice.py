@@ -19,6 +19,15 @@ def check_choice(fabric: Fabric, flows: Iterable[FlowSpec], key: str) -> None:
         )
 
 
+def check_standby(fabric: Fabric, flows: Iterable[FlowSpec], queue_pairs: int) -> None:
+    """Raise InputError unless NICs have a standby port, and a connection as many queue pairs at each of its ports."""
+    for ports in sorted({len(fabric.nic(flow.src_nic).links) for flow in flows}):
+        if ports < 2:
+            raise InputError("port_use: NICs with one port have no standby; leave port_use out, or take two ports")
+        if queue_pairs % ports:
+            raise InputError(f"port_use: {queue_pairs} queue pairs for {ports} ports; write a multiple as queue_pairs")
+
+
 def _has_choice(fabric: Fabric, src: Nic, dst: Nic) -> bool:
     tors, others = _tors(src), _tors(dst)
     return not tors & others and any(_uplinks(fabric, tor) > 1 for tor in tors)

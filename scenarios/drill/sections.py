@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from pydantic import BaseModel
 
+from hpn.scenarios.drill.failover_section import PortRecoverySection
 from hpn.scenarios.drill.job_keys import (
     CheckpointsSection,
     CollectiveSection,
@@ -30,6 +31,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "job.training": TrainingSection,
         "job.messages": MessagesSection,
         "job.checkpoints": CheckpointsSection,
+        "job.port_recovery": PortRecoverySection,
         "job.restart": RestartSection,
         "job.rehash": RehashSection,
         "job.spray": SpraySection,

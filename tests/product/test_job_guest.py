@@ -70,3 +70,17 @@ def test_a_connection_goes_on_over_its_other_port_if_nccl_is_asked_to(tmp_path: 
     assert job is not None
     assert sum(of["req_transport_retries_exceeded"] for of in job.counters.values()) == 2
     assert (job.deaths, job.wrong) == ((), 0)
+
+
+def test_a_standby_carries_nothing_until_the_port_before_it_fails(tmp_path: Path) -> None:
+    skip_without_virtual_time()
+    hpn = Hpn(tmp_path)
+    hpn.run("drill", "run", "active-standby", "--engine", "uml", "--virtual-time", "--out", "run")
+    folder = load(tmp_path / "run" / "active-standby")
+    told = [(event.what, event.subject) for event in folder.events() if event.kind is EventKind.JOB]
+    hit = {subject for _, subject in told}
+    assert {what for what, _ in told} == {"failed-over", "returned"}
+    assert len(told) == 2 * len(hit) == 4
+    carried = {each.name: each.counters["bytes_acknowledged"] for each in folder.queue_pairs()}
+    standbys = {name for name in carried if name.endswith("#1")}
+    assert {name for name in standbys if carried[name]} == {name.replace("#0", "#1") for name in hit}

@@ -33,6 +33,7 @@ from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.job.standby import Replaced
 from hpn.traffic.jobengine.records import MESSAGE, SPAN
+from hpn.traffic.transport.port_recovery import PortRecovery
 from tests.scenarios.measured import metrics
 
 MS = 10**6
@@ -292,6 +293,11 @@ def test_shares_are_as_far_apart_as_the_one_that_is_farthest_from_the_mean() -> 
 
 
 _WORK = "collective: {kind: all-reduce, size: 1 MB}"
+_FAILOVER = "queue_pairs: 2, port_failover: yes"
+
+
+def _recovery(section: str) -> str:
+    return f"{{{_WORK}, {_FAILOVER}, port_recovery: {section}}}"
 
 
 @pytest.mark.parametrize(
@@ -299,6 +305,21 @@ _WORK = "collective: {kind: all-reduce, size: 1 MB}"
     [
         (f"{{{_WORK}, port_failover: yes}}", "d.yaml:4: job.port_failover needs another queue pair"),
         (f"{{{_WORK}, port_recovery: yes}}", "d.yaml:4: job.port_recovery brings back what port failover has left"),
+        (_recovery("{attempts: 0}"), "d.yaml:4: job.port_recovery.attempts is 0"),
+        (_recovery("{backoff: 0.9}"), "d.yaml:4: job.port_recovery.backoff is 0.9"),
+        (_recovery("{longest: 60 s}"), "d.yaml:4: job.port_recovery.longest limits a back-off; write backoff: 2"),
+        (_recovery("{backoff: 2, longest: 4 s}"), "d.yaml:4: job.port_recovery.longest: 4 s is out of range"),
+        (_recovery("{over: rc}"), "d.yaml:4: job.port_recovery.over is 'rc'; write one of uc, ud"),
+        (_recovery("5"), "d.yaml:4: job.port_recovery is 5; write yes, no, or {attempts: 5, ...}"),
+        (
+            f"{{{_WORK}, port_use: active-passive}}",
+            "d.yaml:4: job.port_use is 'active-passive'; write one of active-active, active",
+        ),
+        (f"{{{_WORK}, port_use: active-standby}}", "d.yaml:4: job.port_use: active-standby never uses its standby"),
+        (
+            f"{{{_WORK}, {_FAILOVER}, port_use: active-standby, source_ports: hash}}",
+            "d.yaml:4: job.port_use: active-standby needs queue pairs at known ports; write source_ports: one of",
+        ),
         (f"{{{_WORK}, restart: {{after: 0 s}}}}", "d.yaml:4: job.restart.after"),
         (f"{{{_WORK}, restart: {{after: 2 s, checkpoint_every: 0}}}}", "d.yaml:4: job.restart.checkpoint_every"),
         (f"{{{_WORK}, restart: {{checkpoint_every: 2}}}}", "d.yaml:4: 'after' is missing in job.restart"),
@@ -314,6 +335,33 @@ _WORK = "collective: {kind: all-reduce, size: 1 MB}"
 def test_what_makes_no_sense_of_a_job_s_life_is_told_with_its_place(section: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         _job(section)
+
+
+@pytest.mark.parametrize(
+    ("topology", "queue_pairs", "message"),
+    [
+        ("{preset: tiny, architecture: single-tor}", 2, "d.yaml:4: job: port_use: NICs with one port have no standby"),
+        ("tiny", 3, "d.yaml:4: job: port_use: 3 queue pairs for 2 ports; write a multiple as queue_pairs"),
+    ],
+)
+def test_a_standby_needs_a_port_of_its_own(topology: str, queue_pairs: int, message: str) -> None:
+    text = f"{HEAD}job: {{{_WORK}, queue_pairs: {queue_pairs}, port_failover: yes, port_use: active-standby}}\n"
+    with pytest.raises(InputError, match=re.escape(message)):
+        drill_from(parse(f"{text}{EXPECT}job_survives: yes\n".replace("tiny", topology), "d.yaml"), Path())
+
+
+def test_port_recovery_is_read_with_nccl_s_defaults() -> None:
+    for section, policy in {
+        "yes": PortRecovery(),
+        "no": None,
+        "{}": PortRecovery(),
+        "{over: ud, attempts: 7, backoff: 2, longest: 60 s}": PortRecovery(
+            over="ud", attempts=7, backoff=2, longest_ns=60 * 10**9
+        ),
+    }.items():
+        job = _job(_recovery(section)).job
+        assert job is not None
+        assert job.port_recovery == policy
 
 
 def test_what_follows_a_death_is_read() -> None:

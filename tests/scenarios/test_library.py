@@ -24,8 +24,10 @@ def test_a_library_drill_is_right_and_called_as_its_file(name: str) -> None:
     assert drill.description
     # LACP gives up in two steps of 3 s, bonding takes 2.5 s to come back; NCCL's port recovery waits twice for 5 s, and
     # a client's TCP doubles its timeout, so that it may sleep as long again as it could not get through.
-    waits = drill.client is not None or (drill.job is not None and drill.job.port_recovery)
-    assert drill.timeline.end_ns <= (16 if waits else 14) * 10**9
+    waits = drill.client is not None or (drill.job is not None and drill.job.port_recovery is not None)
+    # Two drills outlast all of its attempts: 26 s without the link, and 24 s until a back-off finds it.
+    outlasts = name in {"port-recovery-given-up", "port-recovery-backoff"}
+    assert drill.timeline.end_ns <= (55 if outlasts else 16 if waits else 14) * 10**9
     assert drill.job is not None or len(flows_of(drill.workload, build(drill.topology))) >= RECOMMENDED_FLOWS
     assert any(e.metric is STATE_RESTORED for e in drill.expectations)
 

@@ -266,6 +266,7 @@ class SourcePorts:
     choose: Choose
     follows_ecmp: bool  # chosen again for a job's queue pairs when ECMP groups of their ToR change
     keeps_links_free: bool  # a link loaded beyond its rate is an error of the drill, not the subject
+    takes_ports_in_turn: bool  # the k-th queue pair of a connection leaves by port k, modulo their number
 
 
 def _seedless(choose: Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]]], Spread]) -> Choose:
@@ -277,11 +278,11 @@ CHOICES: Registry[SourcePorts] = Registry(
     "choice of source ports",
     lambda choice: choice.name,
     (
-        SourcePorts("disjoint", _seedless(spread), False, True),
-        SourcePorts("link-disjoint", _seedless(link_disjoint), True, True),
-        SourcePorts("in-turn", _seedless(in_turn), False, False),
-        SourcePorts("hash", _seedless(hashed), False, False),
-        SourcePorts("drawn", drawn, False, False),
+        SourcePorts("disjoint", _seedless(spread), False, True, True),
+        SourcePorts("link-disjoint", _seedless(link_disjoint), True, True, True),
+        SourcePorts("in-turn", _seedless(in_turn), False, False, True),
+        SourcePorts("hash", _seedless(hashed), False, False, False),
+        SourcePorts("drawn", drawn, False, False, False),
     ),
     of=SourcePorts,
 )

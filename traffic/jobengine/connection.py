@@ -6,7 +6,7 @@ queue pairs in turn, or splits every message evenly over all of them (NCCL_IB_SP
 Port failover (NCCL_IB_RESILIENCY_PORT_FAILOVER, NCCL 2.30, off by default): the remaining queue pairs take over the
 work of a failed one. NCCL first asks the receiver which data has arrived. Here everything unacknowledged is posted
 again, and the receiver takes each byte once. The return of a failed queue pair is in
-``traffic.transport.port_recovery``.
+``traffic.transport.port_recovery``, standby in ``port_use``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hpn.traffic.jobengine.message_choice import MESSAGE_CHOICES, MessageChoice
+from hpn.traffic.jobengine.port_use import PORT_USES, Lanes
 from hpn.traffic.jobengine.sender import Part, Sender, Words
 from hpn.traffic.jobengine.setup import JobSetup, QueuePair
 from hpn.traffic.streams.qp import QpState
@@ -45,9 +46,17 @@ class Connection:
     """The queue pairs from one rank to another by one NIC of the sender's host."""
 
     def __init__(
-        self, senders: Sequence[Sender], choice: MessageChoice, split: bool, path_mtu: int, *, failover: bool
+        self,
+        senders: Sequence[Sender],
+        choice: MessageChoice,
+        split: bool,
+        path_mtu: int,
+        lanes: Lanes,
+        *,
+        failover: bool,
     ) -> None:
         self.senders = tuple(senders)
+        self._lanes = lanes
         self._choice = choice
         self._split = split
         self._path_mtu = path_mtu
@@ -57,7 +66,8 @@ class Connection:
     @property
     def usable(self) -> bool:
         """True if it has a usable queue pair; without failover, if all of them are usable."""
-        return bool(self._live()) if self._failover else len(self._live()) == len(self.senders)
+        ready = self._ready()
+        return any(ready) if self._failover else all(ready)
 
     def take_over(self, part: Part, request: WorkRequest, now_ns: int) -> Sender:
         """Post work that another of its queue pairs could not finish; return the queue pair that takes it over."""
@@ -69,8 +79,12 @@ class Connection:
         """Put a recovered queue pair in its old place."""
         self.senders = tuple(anew if each is dead else each for each in self.senders)
 
+    def _ready(self) -> list[bool]:
+        return [sender.requester.state is QpState.READY for sender in self.senders]
+
     def _live(self) -> list[Sender]:
-        return [sender for sender in self.senders if sender.requester.state is QpState.READY]
+        """Return the queue pairs that carry messages now."""
+        return [self.senders[index] for index in self._lanes.carrying(self._ready())]
 
     def post(self, post: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int) -> list[Sender]:
         """Post a message, or that much of it from byte ``start`` on, to queue pairs; return those that got work.
@@ -110,4 +124,11 @@ def connections(setup: JobSetup, senders: Sequence[Sender]) -> Mapping[Key, Conn
     for sender in senders:
         of.setdefault(key(sender.pair), []).append(sender)
     choice, path_mtu = MESSAGE_CHOICES[setup.choice], setup.transport.path_mtu
-    return {at: Connection(some, choice, setup.split, path_mtu, failover=setup.failover) for at, some in of.items()}
+    return {
+        at: Connection(some, choice, setup.split, path_mtu, _lanes(setup, some[0].pair), failover=setup.failover)
+        for at, some in of.items()
+    }
+
+
+def _lanes(setup: JobSetup, pair: QueuePair) -> Lanes:
+    return Lanes(len(setup.port_rate_bps[pair.flow.src_nic]), PORT_USES[setup.port_use])

@@ -198,11 +198,13 @@ class Device:
         """True if the kernel had no room for packets; ``flush`` tries again."""
         return self._outgoing.room < _ROOM
 
-    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool, datagram: bool) -> None:
         """Send a note of a failed queue pair's recovery by its present path."""
         path = self._data_paths[pair.flow.id][0] if to_responder else self._ack_paths[pair.flow.id]
         if self._has_room(1):
-            self._outgoing.add_note(path, recovery_qpns(pair.flow.id)[to_responder], immediate)
+            qpns = recovery_qpns(pair.flow.id)
+            source_qpn = qpns[not to_responder] if datagram else None
+            self._outgoing.add_note(path, qpns[to_responder], immediate, source_qpn)
 
     def arrivals(self) -> Iterator[Arrivals]:
         """Yield everything that has arrived at any NIC, batch by batch."""

@@ -154,6 +154,7 @@ class JobEngine(WorkerPool):
                 choice=plan.choice,
                 split=plan.split,
                 failover=plan.failover,
+                port_use=plan.port_use,
                 recovery=plan.recovery,
                 rehash=plan.rehash,
                 port_rate_bps={

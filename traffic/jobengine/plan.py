@@ -38,6 +38,7 @@ class JobPlan:
     split: bool
     tick_ns: int
     failover: bool = False
+    port_use: str = "active-active"
     recovery: PortRecovery | None = None
     rehash: RehashPolicy | None = None  # when a queue pair leaves its path; None: never
     spray: int = 1  # source ports that a queue pair's packets take in turn

@@ -2,8 +2,9 @@
 
     sender --alive, alive, ...--> receiver: restored --acknowledged--> sender: restored --done--> receiver
 
-The timing is in ``traffic.transport.port_recovery``. These notes are packets of an unreliable connection (UC SEND with
-immediate) that runs alongside each queue pair, on its present path. The content of a note is in its immediate.
+The timing is in ``traffic.transport.port_recovery``. These notes are packets (SEND with immediate) of an unreliable
+queue pair, UC or UD, that runs alongside each queue pair, on its present path. The content of a note is in its
+immediate.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Protocol
 from hpn.traffic.flows.flow import recovery_qpns
 from hpn.traffic.jobengine.setup import Incarnation, QueuePair, Recovered
 from hpn.traffic.transport.port_recovery import Answerer, PortRecovery, Prober, ProberState
+from hpn.traffic.transport.probe_transport import PROBE_TRANSPORTS
 
 _KIND_SHIFT, _LIFE_SHIFT = 28, 24
 _LIVES = 1 << _KIND_SHIFT - _LIFE_SHIFT
@@ -32,8 +34,8 @@ class Note(IntEnum):
 class Notes(Protocol):
     """Output for notes."""
 
-    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
-        """Send one note, by the path of the queue pair's data or of its acknowledgements."""
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool, datagram: bool) -> None:
+        """Send one note, by the path of the queue pair's data or of its acknowledgements; over UD or UC."""
 
 
 class Recoveries:
@@ -61,6 +63,7 @@ class Recoveries:
         self._restore = restore
         self._say = say
         self._policy = policy
+        self._datagrams = policy is not None and PROBE_TRANSPORTS[policy.over].datagrams
         self._probers: dict[int, Prober] = {}
         self._answerers: dict[int, Answerer] = {}
 
@@ -122,4 +125,4 @@ class Recoveries:
 
     def _send(self, pair: QueuePair, kind: Note, number: int, *, to_responder: bool) -> None:
         immediate = kind << _KIND_SHIFT | self._life << _LIFE_SHIFT | number
-        self._notes.note(pair, immediate, to_responder)
+        self._notes.note(pair, immediate, to_responder, self._datagrams)

@@ -45,6 +45,7 @@ class JobSetup(Assignment):
     choice: str  # key of MESSAGE_CHOICES
     split: bool  # every message in parts over all queue pairs of its connection
     failover: bool  # a connection continues with its remaining queue pairs
+    port_use: str  # key of PORT_USES
     recovery: PortRecovery | None  # recovery of failed ones; None: they do not return
     rehash: RehashPolicy | None  # when a queue pair leaves its path; None: never
     port_rate_bps: Mapping[str, tuple[int, ...]]  # of each NIC here: what its ports may carry of the job

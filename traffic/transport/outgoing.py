@@ -103,10 +103,10 @@ class Outgoing:
         to = self._writer.envelopes[path]
         self._add(path, ready_entry(path, pack_ip(to, pack_echo(to, telemetry)), self._path_mtu))
 
-    def add_note(self, path: int, qpn: int, immediate: int) -> None:
+    def add_note(self, path: int, qpn: int, immediate: int, source_qpn: int | None = None) -> None:
         """Send a note to another queue pair at the path's end (``pack_note``). ValueError without room."""
         to = replace(self._writer.envelopes[path], qpn=qpn)
-        self._add(path, ready_entry(path, pack_ip(to, pack_note(to, 0, immediate)), self._path_mtu))
+        self._add(path, ready_entry(path, pack_ip(to, pack_note(to, 0, immediate, source_qpn)), self._path_mtu))
 
     def _add(self, path: int, entry: Entry) -> None:
         count = entry.packets

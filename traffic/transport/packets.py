@@ -15,7 +15,7 @@ from socket import inet_aton, inet_ntoa
 from typing import NamedTuple
 
 from hpn.traffic.flows.flow import ROCE_PORT
-from hpn.traffic.flows.framing import AETH_BYTES, BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from hpn.traffic.flows.framing import AETH_BYTES, BTH_BYTES, DETH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.telemetry import EMPTY, TRAILER_BYTES, Telemetry, read_trailer
 
@@ -40,6 +40,8 @@ _DONT_FRAGMENT = 0x4000
 _BTH = struct.Struct(">BBHII")
 _RETH = struct.Struct(">QII")
 _WORD = struct.Struct(">I")
+_DETH = struct.Struct(">II")
+_NOTE_Q_KEY = 0x1234_ABCD  # of RCCL's recovery queue pairs
 _PAYLOAD = struct.Struct("<Qq")
 _SENT = struct.Struct("<q")
 _IP_UDP = struct.Struct(">BBHHHBBH4s4sHHHH")
@@ -59,6 +61,7 @@ class Opcode(IntEnum):
     WRITE_ONLY_IMMEDIATE = 0x0B
     ACKNOWLEDGE = wire.RC_ACKNOWLEDGE
     UC_SEND_ONLY_IMMEDIATE = 0x25
+    UD_SEND_ONLY_IMMEDIATE = 0x65
     CNP = 0x81
     PROBE = 0xC0  # of the manufacturer's range: collects telemetry
     ECHO = 0xC1
@@ -67,16 +70,18 @@ class Opcode(IntEnum):
 
 
 WITH_TELEMETRY = frozenset({Opcode.PROBE, Opcode.ECHO})
-WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP} - WITH_TELEMETRY
+NOTES = frozenset({Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.UD_SEND_ONLY_IMMEDIATE})
+WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.CNP} - NOTES - WITH_TELEMETRY
 WITH_RETH = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE})
-WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE, Opcode.UC_SEND_ONLY_IMMEDIATE})
+WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE}) | NOTES
 
 
 def extension_bytes(opcode: Opcode) -> int:
     """Return the bytes between the BTH and the payload."""
     if opcode is Opcode.ACKNOWLEDGE:
         return AETH_BYTES
-    return (opcode in WITH_RETH) * RETH_BYTES + (opcode in WITH_IMMEDIATE) * IMMEDIATE_BYTES
+    deth = (opcode is Opcode.UD_SEND_ONLY_IMMEDIATE) * DETH_BYTES
+    return deth + (opcode in WITH_RETH) * RETH_BYTES + (opcode in WITH_IMMEDIATE) * IMMEDIATE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +189,15 @@ def pack_cnp(to: Envelope) -> bytes:
     return _closed(to, _bth(Opcode.CNP, to.qpn, 0, marks=_BECN) + bytes(CNP_BYTES))
 
 
-def pack_note(to: Envelope, psn: int, immediate: int) -> bytes:
-    """Return the UDP payload of a message of an unreliable connection that consists of its immediate only."""
-    return _closed(to, _bth(Opcode.UC_SEND_ONLY_IMMEDIATE, to.qpn, psn) + _WORD.pack(immediate))
+def pack_note(to: Envelope, psn: int, immediate: int, source_qpn: int | None = None) -> bytes:
+    """Return the UDP payload of an unreliable message that consists of its immediate only.
+
+    It goes over an unreliable connection, or as a datagram of queue pair ``source_qpn``.
+    """
+    if source_qpn is None:
+        return _closed(to, _bth(Opcode.UC_SEND_ONLY_IMMEDIATE, to.qpn, psn) + _WORD.pack(immediate))
+    deth = _DETH.pack(_NOTE_Q_KEY, source_qpn)
+    return _closed(to, _bth(Opcode.UD_SEND_ONLY_IMMEDIATE, to.qpn, psn) + deth + _WORD.pack(immediate))
 
 
 def pack_probe(to: Envelope, sent_ns: int) -> bytes:
@@ -219,6 +230,7 @@ def _ip_udp(src_ip: str, dst_ip: str, sport: int, tos: int, udp_bytes: int) -> b
 def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
     """Return the packet in a UDP payload; None if it is too short for its opcode, or of an unknown kind.
 
+    So is a datagram with another Q_Key: a queue pair drops it silently (IBTA vol. 1, 9.6.1.4).
     ``source``: UDP source port (2 bytes) and IPv4 source address (4), as on the wire.
     """
     opcode = _OPCODES.get(udp_payload[0]) if len(udp_payload) >= BTH_BYTES + ICRC_BYTES else None
@@ -230,6 +242,8 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
     begin = BTH_BYTES + _EXTENSION_BYTES[opcode]
     end = len(udp_payload) - ICRC_BYTES - (flags >> PAD_SHIFT & PAD_MASK)
     if begin > end:
+        return None
+    if opcode is Opcode.UD_SEND_ONLY_IMMEDIATE and _DETH.unpack_from(udp_payload, BTH_BYTES)[0] != _NOTE_Q_KEY:
         return None
     return Packet(
         opcode,

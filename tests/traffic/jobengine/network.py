@@ -74,6 +74,7 @@ def setups(plan: JobPlan, workers: int = 2) -> list[JobSetup]:
             choice=plan.choice,
             split=plan.split,
             failover=plan.failover,
+            port_use=plan.port_use,
             recovery=plan.recovery,
             rehash=plan.rehash,
             port_rate_bps={nic: (RATE_BPS, RATE_BPS) for nic in {*nics} if hosts[_host(nic)] == index},
@@ -147,7 +148,7 @@ class Port:
             self.net.reply(_UnderWay(requester_qpn(flow.id), kind="echo", telemetry=telemetry), self.now_ns)
         return PROBE_BYTES
 
-    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool, datagram: bool) -> None:
         """Nothing recovers here."""
         raise AssertionError(f"{pair.flow.name} sends notes")
 

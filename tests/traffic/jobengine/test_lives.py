@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -119,17 +120,17 @@ def test_connections_beside_queue_pairs_have_numbers_that_none_of_these_has() ->
 
 
 RECOVERS = replace(
-    JOB, work=CollectiveWork("all-reduce", 100_001), queue_pairs=2, port_failover=True, port_recovery=True
+    JOB, work=CollectiveWork("all-reduce", 100_001), queue_pairs=2, port_failover=True, port_recovery=PortRecovery()
 )
 SOON = PortRecovery(start_delay_ns=10 * MS, ack_timeout_ns=40 * MS)
 BACK_NS = SOON.start_delay_ns + SOON.ack_timeout_ns
 """After the second batch of alive messages."""
 
 
-def _failed_over() -> Wires:
+def _failed_over(recovery: PortRecovery = SOON) -> Wires:
     """A job in which queue pair 0 has just failed over."""
     setup = setup_of(RECOVERS)
-    wires = Wires(replace(setup, recovery=SOON))
+    wires = Wires(replace(setup, recovery=recovery))
     wires.run(50 * MS)
     wires.lost = lambda flow: flow == 0
     while not wires.deaths:
@@ -198,6 +199,44 @@ def test_a_port_that_stays_away_is_given_up_and_the_job_goes_on() -> None:
     wires.run(80 * MS)
     assert wires.bytes_completed[0] == before
     assert not any(isinstance(each, QpError) for each in wires.deaths)
+
+
+def test_datagrams_bring_it_back_with_the_first_batch_and_five_packets_fewer() -> None:
+    wires = _failed_over(replace(SOON, over="ud"))
+    wires.lost = lambda flow: False
+    wires.run(BACK_NS)
+    (back,) = _returned(wires)
+    (failed,) = (each for each in wires.deaths if isinstance(each, FailedOver))
+    assert back.at_ns - failed.at_ns == pytest.approx(SOON.start_delay_ns, abs=4 * MS)
+    assert wires.notes == 5 + 2
+
+
+@pytest.mark.parametrize(("use", "after"), [("active-standby", {0}), ("active-standby-stay", {1})])
+def test_a_standby_carries_nothing_until_the_other_port_fails(use: str, after: set[int]) -> None:
+    carried = Counter[int]()
+
+    def grown(wires: Wires, *, of: tuple[int, ...] = (0, 1)) -> set[int]:
+        """Queue pairs of the first connection that have carried something since the last call."""
+        new = {flow for flow in of if wires.bytes_completed[flow] > carried[flow]}
+        carried.update({flow: wires.bytes_completed[flow] - carried[flow] for flow in of})
+        return new
+
+    wires = Wires(replace(setup_of(replace(RECOVERS, port_use=use)), recovery=SOON))
+    wires.run(50 * MS)
+    assert grown(wires) == {0}
+    wires.lost = lambda flow: flow == 0
+    while not wires.deaths:
+        wires.run(MS)
+    grown(wires)
+    wires.run(20 * MS)
+    assert grown(wires) == {1}
+    wires.lost = lambda flow: False
+    wires.run(80 * MS)
+    assert len(_returned(wires)) == 1
+    grown(wires)
+    wires.run(50 * MS)
+    assert grown(wires) == after
+    assert not any(span.wrong for _, span in wires.spans)
 
 
 def test_a_dead_job_asks_for_no_port() -> None:

@@ -111,7 +111,7 @@ class Wires:
         """No probes come."""
         raise AssertionError(f"{receiver.pair.flow.name} answers {telemetry}")
 
-    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool, datagram: bool) -> None:
         """Put a note on the wire."""
         qpn = recovery_qpns(pair.flow.id)[to_responder]
         self.notes += 1

@@ -90,9 +90,10 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
         outgoing.add_ack(path, 77, 0x60, 5)
         outgoing.add_cnp(path)
         outgoing.add_note(path, 0xABCDE, 7)
+        outgoing.add_note(path, 0xABCDE, 8, 0x123)
         outgoing.add_probe(path, 8)
         outgoing.add_echo(path, telemetry)
-        assert outgoing.send() == 50
+        assert outgoing.send() == 51
     marked, words, replies, notes, reported = 0, [], [], list[tuple[int, int]](), list[Telemetry]()
     opcodes: list[int] = []
     for batch, found in far.batches():
@@ -108,9 +109,15 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
     assert opcodes == [6, *([7] * 38), 9, 0x0B, 6, 7, 9, 0x0B]
     assert words == [*(psn << 32 for psn in range(44)), 0]  # of the last message's word there are 3 bytes
     probes = [Opcode.PROBE, Opcode.ECHO]
-    assert replies == [Opcode.ACKNOWLEDGE, Opcode.CNP, Opcode.UC_SEND_ONLY_IMMEDIATE, *probes]
+    assert replies == [
+        Opcode.ACKNOWLEDGE,
+        Opcode.CNP,
+        Opcode.UC_SEND_ONLY_IMMEDIATE,
+        Opcode.UD_SEND_ONLY_IMMEDIATE,
+        *probes,
+    ]
     assert reported == [Telemetry(8, (), EMPTY), telemetry]
-    assert notes == [(0xABCDE, 7)]
+    assert notes == [(0xABCDE, 7), (0xABCDE, 8)]
     assert marked == (45 if marking else 0)
 
 

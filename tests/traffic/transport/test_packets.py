@@ -21,6 +21,7 @@ from scapy.utils import wrpcap
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.packets import (
     CE,
+    NOTES,
     WITH_IMMEDIATE,
     WITH_RETH,
     Aeth,
@@ -41,7 +42,7 @@ from hpn.traffic.transport.packets import (
 )
 
 TO = Envelope("10.0.0.1", "10.1.0.1", 0xC123, 0xABCDE)
-REPLIES = {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP, Opcode.PROBE, Opcode.ECHO}
+REPLIES = {Opcode.ACKNOWLEDGE, Opcode.CNP, Opcode.PROBE, Opcode.ECHO} | NOTES
 WRITES = sorted(set(Opcode) - REPLIES)
 
 ips = st.integers(1, 2**32 - 1).map(lambda n: ".".join(str(n >> s & 255) for s in (24, 16, 8, 0)))
@@ -130,13 +131,23 @@ def test_an_acknowledgement_is_read_back(to: Envelope, psn: int, syndrome: int, 
     assert packet.payload == b""
 
 
-@given(envelopes, psns, st.integers(0, 2**32 - 1))
-def test_a_note_is_read_back(to: Envelope, psn: int, immediate: int) -> None:
-    packed = pack_note(to, psn, immediate)
+@given(envelopes, psns, st.integers(0, 2**32 - 1), st.none() | st.integers(0, wire.QPN_MASK))
+def test_a_note_is_read_back(to: Envelope, psn: int, immediate: int, source_qpn: int | None) -> None:
+    packed = pack_note(to, psn, immediate, source_qpn)
     packet = _read(to, packed)
+    opcode = Opcode.UC_SEND_ONLY_IMMEDIATE if source_qpn is None else Opcode.UD_SEND_ONLY_IMMEDIATE
     assert packet.intact
-    assert (packet.opcode, packet.qpn, packet.psn) == (Opcode.UC_SEND_ONLY_IMMEDIATE, to.qpn, psn % 2**24)
+    assert (packet.opcode, packet.qpn, packet.psn) == (opcode, to.qpn, psn % 2**24)
     assert (packet.immediate, packet.payload, packet.aeth, packet.reth) == (immediate, b"", None, None)
+
+
+def test_a_datagram_with_another_q_key_is_of_nobody_here() -> None:
+    packed = bytearray(pack_note(TO, 5, 7, 0x123))
+    datagram = BTH(opcode=0x65, dqpn=TO.qpn, psn=5, migreq=1) / Raw(bytes(packed[12:-4]))
+    by_scapy = IP(src=TO.src_ip, dst=TO.dst_ip, id=0, flags="DF") / UDP(sport=TO.sport, dport=4791) / datagram
+    assert bytes(packed) == bytes(by_scapy)[28:]
+    packed[12] ^= 1
+    assert parse(bytes(packed), _source(TO), TO.dst_ip) is None
 
 
 def test_a_cnp_is_read_back() -> None:
@@ -201,7 +212,14 @@ def _tshark(file: Path, *options: str) -> list[str]:
     tshark = shutil.which("tshark")
     if tshark is None:
         pytest.skip("tshark is not installed")
-    command = [tshark, "-r", str(file), *options]
+    command = [
+        tshark,
+        "--disable-protocol",
+        "infiniband.eoib",
+        "-r",
+        str(file),
+        *options,
+    ]  # it takes any datagram for EoIB
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
@@ -211,6 +229,7 @@ def test_tshark_reads_every_kind_of_packet_and_finds_nothing_malformed(tmp_path:
         pack_ack(TO, 0xABCDEF, wire.SYNDROME_ACK, 9),
         pack_ack(TO, 0xABCDEF, wire.SYNDROME_NAK_PSN, 9),
         pack_note(TO, 5, 0x12345678),
+        pack_note(TO, 5, 0x12345678, 0x1234),
         pack_cnp(TO),
         pack_probe(TO, 1),
     ]
@@ -219,7 +238,7 @@ def test_tshark_reads_every_kind_of_packet_and_finds_nothing_malformed(tmp_path:
     wrpcap(str(file), [Ether(bytes(head / IP(pack_ip(TO, payload)))) for payload in payloads])
     fields = [
         *("bth.opcode", "bth.destqp", "bth.psn", "bth.a", "bth.padcnt", "reth.va", "reth.dmalen"),
-        *("immdt", "aeth.syndrome", "aeth.msn", "invariant.crc"),
+        *("immdt", "aeth.syndrome", "aeth.msn", "deth.srcqp", "invariant.crc"),
     ]
     options = [option for field in fields for option in ("-e", f"infiniband.{field}")]
     lines = _tshark(file, "-T", "fields", "-E", "separator=;", "-E", "occurrence=f", *options)
@@ -227,16 +246,17 @@ def test_tshark_reads_every_kind_of_packet_and_finds_nothing_malformed(tmp_path:
     lines = [line.replace("True", "1").replace("False", "0") for line in lines]
     lines[-2:] = [line.removesuffix(crc) for line, crc in zip(lines[-2:], crcs[-2:], strict=True)]
     assert lines == [
-        f"6;0x0abcde;7;0;3;{reth};;;;{crcs[0]}",
-        f"7;0x0abcde;7;0;3;;;;;;{crcs[1]}",
-        f"8;0x0abcde;7;0;3;;;;;;{crcs[2]}",
-        f"9;0x0abcde;7;1;3;;;deadbeef;;;{crcs[3]}",
-        f"10;0x0abcde;7;0;3;{reth};;;;{crcs[4]}",
-        f"11;0x0abcde;7;1;3;{reth};deadbeef;;;{crcs[5]}",
-        f"17;0x0abcde;11259375;0;0;;;;31;9;{crcs[6]}",
-        f"17;0x0abcde;11259375;0;0;;;;96;9;{crcs[7]}",
-        f"37;0x0abcde;5;0;0;;;12345678;;;{crcs[8]}",
-        "129;0x0abcde;0;0;0;;;;;;",  # 4.0 knows no CNP and shows no CRC; scapy does
-        "192;0x0abcde;0;0;0;;;;;;",  # a manufacturer's
+        f"6;0x0abcde;7;0;3;{reth};;;;;{crcs[0]}",
+        f"7;0x0abcde;7;0;3;;;;;;;{crcs[1]}",
+        f"8;0x0abcde;7;0;3;;;;;;;{crcs[2]}",
+        f"9;0x0abcde;7;1;3;;;deadbeef;;;;{crcs[3]}",
+        f"10;0x0abcde;7;0;3;{reth};;;;;{crcs[4]}",
+        f"11;0x0abcde;7;1;3;{reth};deadbeef;;;;{crcs[5]}",
+        f"17;0x0abcde;11259375;0;0;;;;31;9;;{crcs[6]}",
+        f"17;0x0abcde;11259375;0;0;;;;96;9;;{crcs[7]}",
+        f"37;0x0abcde;5;0;0;;;12345678;;;;{crcs[8]}",
+        f"101;0x0abcde;5;0;0;;;12345678;;;0x00001234;{crcs[9]}",
+        "129;0x0abcde;0;0;0;;;;;;;",  # 4.0 knows no CNP and shows no CRC; scapy does
+        "192;0x0abcde;0;0;0;;;;;;;",  # a manufacturer's
     ]
     assert _tshark(file, "-Y", "_ws.malformed || _ws.expert.severity >= error") == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +18,8 @@ LATENCY_NS = MS
 class Ends:
     """Both of them; what they say to each other at ``now_ns`` is lost, or arrives a millisecond later."""
 
-    def __init__(self) -> None:
-        self.prober, self.answerer = Prober(POLICY, 0), Answerer(POLICY)
+    def __init__(self, policy: PortRecovery = POLICY) -> None:
+        self.prober, self.answerer = Prober(policy, 0), Answerer(policy)
         self.batches_ns: list[int] = []
         self.responder_ns: list[int] = []
         self.requester_ns: int | None = None
@@ -59,6 +61,72 @@ def test_five_batches_without_an_answer_are_the_last(heals_ms: int) -> None:
     assert len(ends.batches_ns) == POLICY.attempts
     assert ends.requester_ns is None
     assert not ends.prober.on_acknowledged()
+
+
+BACKS_OFF = PortRecovery(backoff=1.6)
+DATAGRAMS = PortRecovery(over="ud")
+
+
+def test_a_back_off_lengthens_each_wait_up_to_the_longest() -> None:
+    ends = Ends(replace(BACKS_OFF, longest_ns=12 * S))
+    ends.run(heals_ns=10**3 * S)
+    assert ends.batches_ns == [200 * MS, 5200 * MS, 13_200 * MS, 25_200 * MS, 37_200 * MS]
+    assert ends.prober.state is ProberState.FAILED
+
+
+@pytest.mark.parametrize("away_s", [26, 16])
+def test_a_link_that_is_away_for_longer_than_the_attempts_returns_with_a_back_off_alone(away_s: int) -> None:
+    given_up, back = Ends(), Ends(BACKS_OFF)
+    for ends in (given_up, back):
+        ends.run(away_s * S)
+    assert (given_up.prober.state, back.prober.state) == (ProberState.FAILED, ProberState.RESTORED)
+    assert len(given_up.batches_ns) == len(back.batches_ns) == POLICY.attempts
+    assert back.requester_ns == 46_480 * MS
+
+
+@pytest.mark.parametrize(("heals_ms", "uc_ms", "ud_ms"), [(0, 5200, 200), (201, 10_200, 5200), (5201, 15_200, 10_200)])
+def test_datagrams_bring_a_queue_pair_back_one_batch_earlier(heals_ms: int, uc_ms: int, ud_ms: int) -> None:
+    uc, ud = Ends(), Ends(DATAGRAMS)
+    for ends in (uc, ud):
+        ends.run(heals_ms * MS)
+    assert (uc.requester_ns, ud.requester_ns) == (uc_ms * MS, ud_ms * MS)
+    assert len(uc.batches_ns) == len(ud.batches_ns) + 1, "five packets fewer for each queue pair"
+
+
+@pytest.mark.parametrize("heals_ms", [20_200, 20_201])
+def test_datagrams_may_return_with_the_very_last_batch(heals_ms: int) -> None:
+    ends = Ends(DATAGRAMS)
+    ends.run(heals_ms * MS)
+    assert ends.requester_ns == (20_200 * MS if heals_ms == 20_200 else None)
+
+
+@given(st.permutations(range(5)))
+def test_datagrams_may_overtake_each_other_and_messages_of_a_connection_may_not(order: list[int]) -> None:
+    ud, uc = Answerer(DATAGRAMS), Answerer(POLICY)
+    assert [ud.on_alive(number, 0) for number in order] == [False] * 4 + [True]
+    second = [uc.on_alive(number, S) for number in (*order, *range(5, 10))]
+    assert any(second[:6]) == (order == sorted(order)), "a gap begins the count anew"
+
+
+@pytest.mark.parametrize("lost", range(5))
+def test_a_datagram_that_is_lost_costs_its_whole_batch(lost: int) -> None:
+    answerer = Answerer(DATAGRAMS)
+    assert not any(answerer.on_alive(number, 0) for number in range(5) if number != lost)
+    assert [answerer.on_alive(number, S) for number in range(5, 10)] == [False] * 4 + [True]
+
+
+def test_a_datagram_of_an_older_batch_completes_no_newer_one() -> None:
+    answerer = Answerer(DATAGRAMS)
+    assert not any(answerer.on_alive(number, 0) for number in (0, 1, 2, 3, 5, 6, 7, 8, 4))
+    assert answerer.on_alive(9, 0)
+
+
+def test_a_batch_of_datagrams_is_answered_again_when_the_first_answer_was_lost() -> None:
+    answerer = Answerer(DATAGRAMS)
+    assert [answerer.on_alive(number, 0) for number in range(5)][-1]
+    assert not any(answerer.on_alive(number, 5 * S) for number in range(5, 10)), "it waits for the sender's word"
+    assert [answerer.on_alive(number, 10 * S) for number in range(10, 15)] == [False] * 4 + [True]
+    assert [answerer.on_alive(number, 11 * S) for number in range(5)] == [False] * 4 + [True], "it failed again"
 
 
 def test_a_gap_between_alive_messages_begins_the_count_anew() -> None:

@@ -15,6 +15,7 @@ from hpn.scenarios.paper import (
     other_claims,
     share_claims,
     stream_claims,
+    topology_claims,
 )
 from hpn.scenarios.paper.claim import Claim, lacks
 from hpn.testbed.entries import Registry
@@ -30,6 +31,7 @@ CLAIMS: Registry[Claim] = Registry(
         *control_claims.CLAIMS,
         *count_claims.CLAIMS,
         *other_claims.CLAIMS,
+        *topology_claims.CLAIMS,
     ),
     lacks,
     of=Claim,

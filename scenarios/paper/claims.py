@@ -15,6 +15,7 @@ from hpn.scenarios.paper import (
     other_claims,
     share_claims,
     stream_claims,
+    timer_claims,
     topology_claims,
 )
 from hpn.scenarios.paper.claim import Claim, lacks
@@ -32,6 +33,7 @@ CLAIMS: Registry[Claim] = Registry(
         *count_claims.CLAIMS,
         *other_claims.CLAIMS,
         *topology_claims.CLAIMS,
+        *timer_claims.CLAIMS,
     ),
     lacks,
     of=Claim,

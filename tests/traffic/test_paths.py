@@ -151,6 +151,8 @@ def test_ports_drawn_once_are_the_same_for_all_queue_pairs_of_a_connection_and_o
     assert len({f.sport for f in found[:8]}) == 1
     assert len({f.sport for f in found}) == 3
     assert found != drawn_once(flows, Fabric(), (), 2).flows
+    alone = [replace(flows[at], id=number) for number, at in enumerate((0, 8, 9))]
+    assert [f.sport for f in drawn(alone, Fabric(), (), 1).flows] == [found[at].sport for at in (0, 8, 9)]
 
 
 def test_a_pinned_path_takes_the_uplink_of_its_destination_whoever_else_does() -> None:

@@ -186,10 +186,15 @@ class _Drawn(_InTurn):
 
 
 class _DrawnOnce(_Drawn):
-    """The same source port for all queue pairs between two NICs, drawn by ``seed``."""
+    """One source port for all queue pairs between two NICs: ``drawn`` gives it to the only one of a connection."""
+
+    def __init__(self, router: Router, seed: int) -> None:
+        super().__init__(router, seed)
+        self._connections: dict[tuple[str, str], int] = {}
 
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
-        return super().sport(replace(flow, id=0), turn, set())
+        number = self._connections.setdefault((flow.src_nic, flow.dst_nic), len(self._connections))
+        return super().sport(replace(flow, id=number), turn, set())
 
 
 class _Pinned(_InTurn):

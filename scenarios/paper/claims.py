@@ -12,11 +12,14 @@ from hpn.scenarios.paper import (
     count_claims,
     flap_claims,
     job_claims,
+    meta_claims,
     model_claims,
     month_claims,
     other_claims,
     share_claims,
     stream_claims,
+    timer_claims,
+    topology_claims,
 )
 from hpn.scenarios.paper.claim import Claim, lacks
 from hpn.testbed.entries import Registry
@@ -34,6 +37,9 @@ CLAIMS: Registry[Claim] = Registry(
         *count_claims.CLAIMS,
         *month_claims.CLAIMS,
         *other_claims.CLAIMS,
+        *topology_claims.CLAIMS,
+        *timer_claims.CLAIMS,
+        *meta_claims.CLAIMS,
     ),
     lacks,
     of=Claim,

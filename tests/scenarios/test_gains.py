@@ -19,6 +19,7 @@ from hpn.scenarios.paper.claims import CLAIMS
 from hpn.scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues, period_ms
 from hpn.scenarios.paper.interval import Band
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding, draw_of
+from hpn.scenarios.paper.meta_claims import CLAIMS as META
 from hpn.scenarios.paper.model_claims import ModelTraining, StableGain
 from hpn.scenarios.paper.reproduce import FOLDER, choose, drill_file
 from hpn.scenarios.paper.segments import segments, span_of
@@ -197,8 +198,8 @@ def test_a_network_held_against_itself_is_held_against_another_draw() -> None:
 
 def test_every_comparison_of_jobs_is_drawn() -> None:
     compared = [each for each in CLAIMS.values() if isinstance(each.judge, COMPARES)]
-    assert len(compared) == 11
-    assert all(claim.drawn and set(claim.drawn) <= set(claim.drills) for claim in compared)
+    assert len(compared) == 13
+    assert all(claim.drawn and set(claim.drawn) <= {drill_of(run)[0] for run in claim.runs(2)} for claim in compared)
     assert DRAWS >= 12
 
 
@@ -216,10 +217,14 @@ def test_another_seed_changes_hashes_and_drawn_orders_and_nothing_else(name: str
     "claim", [claim for claim in CLAIMS.values() if isinstance(claim.judge, Faster | FasterTraining | ModelTraining)]
 )
 def test_networks_that_are_compared_do_the_same_work(claim: Claim) -> None:
-    """All but what the comparison is about: the network, where hosts stand, how paths and queue pairs are chosen."""
+    """All but what the comparison is about: the network, where hosts stand, how paths and queue pairs are chosen.
+
+    Meta's are about the number of queue pairs too.
+    """
     drills = [load_drill(drill_file(name)) for name in {drill_of(run)[0] for run in claim.runs(2)}]
-    works = {(d.job.work, d.job.congestion, d.job.stretch, d.job.queue_pairs, d.tick_ns) for d in drills if d.job}
+    works = {(d.job.work, d.job.congestion, d.job.stretch, d.tick_ns) for d in drills if d.job}
     assert len(works) == 1
+    assert len({d.job.queue_pairs for d in drills if d.job}) == (2 if claim in META else 1)
     marks = {(d.topology.scale, d.topology.ecn, d.topology.queue_ms, d.topology.nic_port_rate) for d in drills}
     assert len(marks) == 1
 

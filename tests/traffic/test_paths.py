@@ -13,10 +13,12 @@ from hpn.traffic.flows.paths import (
     CHOICES,
     drawn,
     drawn_again,
+    drawn_once,
     hashed,
     in_turn,
     link_disjoint,
     link_disjoint_anew,
+    pinned,
     spread,
 )
 
@@ -141,6 +143,28 @@ def test_drawn_ports_repeat_with_their_seed_and_queue_pairs_have_nothing_in_comm
     assert all(f.sport != f.ack_sport for f in found.flows)
     planes = Counter(f.sport % 2 for f in found.flows)
     assert 20 <= planes[0] <= 44  # three standard deviations of 64 tosses
+
+
+def test_ports_drawn_once_are_the_same_for_all_queue_pairs_of_a_connection_and_of_no_other() -> None:
+    flows = [*(flow(number, "x", "y") for number in range(8)), flow(8, "x", "z"), flow(9, "z", "y")]
+    found = drawn_once(flows, Fabric(), (), 1).flows
+    assert len({f.sport for f in found[:8]}) == 1
+    assert len({f.sport for f in found}) == 3
+    assert found != drawn_once(flows, Fabric(), (), 2).flows
+    alone = [replace(flows[at], id=number) for number, at in enumerate((0, 8, 9))]
+    assert [f.sport for f in drawn(alone, Fabric(), (), 1).flows] == [found[at].sport for at in (0, 8, 9)]
+
+
+def test_a_pinned_path_takes_the_uplink_of_its_destination_whoever_else_does() -> None:
+    senders, receivers = ("p0.s0.h0.r0", "p0.s0.h1.r0"), tuple(f"p0.s1.h{host}.r0" for host in range(AGGS + 1))
+    flows = [flow(0, "x", "y", 0xC123 + at) for at in range(2 * len(receivers))]
+    ends = [(src, dst) for src in senders for dst in receivers]
+    flows = [
+        replace(f, id=at, src_nic=src, dst_nic=dst) for at, (f, (src, dst)) in enumerate(zip(flows, ends, strict=True))
+    ]
+    found = pinned(flows, Fabric()).flows
+    aggs = [Fabric().links(f.src_nic, f.dst_nic, f.sport)[1].rpartition(".")[2] for f in found]
+    assert aggs == ["0", "1", "2", "3", "0"] * 2
 
 
 class Broken(Fabric):

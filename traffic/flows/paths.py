@@ -185,6 +185,28 @@ class _Drawn(_InTurn):
         return replace(flow, ack_sport=next(drawn_ports(draw)))
 
 
+class _DrawnOnce(_Drawn):
+    """One source port for all queue pairs between two NICs: ``drawn`` gives it to the only one of a connection."""
+
+    def __init__(self, router: Router, seed: int) -> None:
+        super().__init__(router, seed)
+        self._connections: dict[tuple[str, str], int] = {}
+
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        number = self._connections.setdefault((flow.src_nic, flow.dst_nic), len(self._connections))
+        return super().sport(replace(flow, id=number), turn, set())
+
+
+class _Pinned(_InTurn):
+    """Source ports that lead by the uplink whose turn is the destination's: hosts of a rack have one each."""
+
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        ports = islice(leading_to(wanted_port(flow, turn, self.router), flow, self.router, used), MOST_CANDIDATES)
+        by_uplink = {links_of(flow, port, self.router)[1]: port for port in ports}
+        host = int(flow.dst_nic.partition(".h")[2].partition(".")[0])
+        return by_uplink[sorted(by_uplink)[host % len(by_uplink)]]
+
+
 def spread(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
     """Assign source ports so that each NIC uses its ports in turn and no link is loaded needlessly.
 
@@ -252,6 +274,21 @@ def drawn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[Fl
     return _chosen(_Drawn(router, seed), flows, later)
 
 
+def drawn_once(
+    flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = (), seed: int = 0
+) -> Spread:
+    """Assign one random source port to all queue pairs between two NICs: no switch can tell them apart."""
+    return _chosen(_DrawnOnce(router, seed), flows, later)
+
+
+def pinned(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
+    """Assign source ports by whose path leaves the ToR by the uplink of the destination's index in its rack.
+
+    Meta's first scheme (SIGCOMM 2024, section 4): static, and blind to other flows. After a failure hashes decide.
+    """
+    return _chosen(_Pinned(router), flows, later)
+
+
 Choose = Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]], int], Spread]
 
 
@@ -283,6 +320,8 @@ CHOICES: Registry[SourcePorts] = Registry(
         SourcePorts("in-turn", _seedless(in_turn), False, False, True),
         SourcePorts("hash", _seedless(hashed), False, False, False),
         SourcePorts("drawn", drawn, False, False, False),
+        SourcePorts("drawn-once", drawn_once, False, False, False),
+        SourcePorts("pinned", _seedless(pinned), False, False, True),
     ),
     of=SourcePorts,
 )

@@ -81,6 +81,18 @@ def _incast(asked: MessageRequest) -> Pairs:
     return pairs
 
 
+def _victim(asked: MessageRequest) -> Pairs:
+    pairs: Pairs = []
+    for rail in asked.rails:
+        if len(rail) < 4:
+            raise InputError(
+                f"an incast beside a victim does not fit a rail of {len(rail)} GPUs; raise hosts", ("hosts",)
+            )
+        target, other, *senders, last = rail
+        pairs += [*((sender, target) for sender in senders), (last, other)]
+    return pairs
+
+
 def _random(asked: MessageRequest) -> Pairs:
     return [
         (source, asked.rng.choice([target for target in rail if target != source]))
@@ -107,6 +119,9 @@ MESSAGE_PATTERNS: Registry[MessagePattern] = Registry(
         MessagePattern("cross-rail", "every GPU sends to that of the next host on the next rail", _cross_rail),
         MessagePattern("all-to-all", "every GPU sends to every other", _all_to_all),
         MessagePattern("incast", "on each rail `fan_in` GPUs send to the first", _incast),
+        MessagePattern(
+            "incast-victim", "as incast, but the last GPU of a rail sends to the second, which sends nothing", _victim
+        ),
         MessagePattern("random", "every GPU sends to one on its rail that the seed draws; some get nothing", _random),
         MessagePattern(
             "kv-pull",

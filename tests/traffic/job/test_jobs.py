@@ -90,6 +90,7 @@ def test_patterns_are_what_they_are_called() -> None:
     assert _pairs("same-rail") == {(rank, (rank + 2) % 8) for rank in range(8)}
     assert _pairs("incast") == {(source, target) for target in (0, 1) for source in range(target + 2, 8, 2)}
     assert _pairs("incast", fan_in=2) == {(2, 0), (4, 0), (3, 1), (5, 1)}
+    assert _pairs("incast-victim") == {(4, 0), (6, 2), (5, 1), (7, 3)}, "the third to the first, the last to the second"
     assert _pairs("random", seed=1) != _pairs("random", seed=2)
     assert len(_pairs("all-to-all")) == 8 * 6, "but to the other GPU of the same host"
     pulled = _pairs("kv-pull")
@@ -135,6 +136,7 @@ def test_an_incast_shares_the_receiver() -> None:
         (MessageWork("permutation", 1), 2, 2, "needs two GPUs on every rail"),
         (MessageWork("all-to-all", 1), 1, 1, "needs two GPUs"),
         (MessageWork("cross-rail", 1), 4, 1, "needs two rails"),
+        (MessageWork("incast-victim", 1), 3, 1, "victim does not fit a rail of 3 GPUs"),
         (MessageWork("incast", 1, fan_in=4), 4, 1, "incast of 4 to 1 does not fit a rail of 4"),
         (CollectiveWork("all-reduce", 1, grouping="pod"), 4, 1, "no grouping 'pod'; there are all, rail, host"),
         (CollectiveWork("all-reduce", 1, ways=0), 4, 1, "0 ways at once"),

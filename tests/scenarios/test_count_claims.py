@@ -21,9 +21,7 @@ from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.model import LinkKind
 from hpn.testbed.fabric.spec import FabricSpec
 
-JUDGED = [
-    claim for claim in (*CLAIMS, *MONTHS, *OTHER, *TOPOLOGIES) if claim.judge is not None and not claim.shortfall
-]
+JUDGED = [claim for claim in (*CLAIMS, *MONTHS, *OTHER, *TOPOLOGIES) if claim.judge is not None and not claim.shortfall]
 
 
 @pytest.mark.parametrize("claim", JUDGED, ids=lambda claim: claim.key)

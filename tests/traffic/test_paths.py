@@ -160,7 +160,8 @@ def test_a_pinned_path_takes_the_uplink_of_its_destination_whoever_else_does() -
     flows = [flow(0, "x", "y", 0xC123 + at) for at in range(2 * len(receivers))]
     ends = [(src, dst) for src in senders for dst in receivers]
     flows = [
-        replace(f, id=at, src_nic=src, dst_nic=dst) for at, (f, (src, dst)) in enumerate(zip(flows, ends, strict=True))
+        replace(f, id=at, src_nic=src, dst_nic=dst, dst_ip=f"10.0.1.{receivers.index(dst) + 1}")
+        for at, (f, (src, dst)) in enumerate(zip(flows, ends, strict=True))
     ]
     found = pinned(flows, Fabric()).flows
     aggs = [Fabric().links(f.src_nic, f.dst_nic, f.sport)[1].rpartition(".")[2] for f in found]

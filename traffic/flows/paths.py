@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from itertools import islice
 
 from hpn.testbed.entries import Registry
@@ -203,8 +204,8 @@ class _Pinned(_InTurn):
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
         ports = islice(leading_to(wanted_port(flow, turn, self.router), flow, self.router, used), MOST_CANDIDATES)
         by_uplink = {links_of(flow, port, self.router)[1]: port for port in ports}
-        host = int(flow.dst_nic.partition(".h")[2].partition(".")[0])
-        return by_uplink[sorted(by_uplink)[host % len(by_uplink)]]
+        destination = int(ip_address(flow.dst_ip)) - 1  # a rack's hosts are numbered from 1
+        return by_uplink[sorted(by_uplink)[destination % len(by_uplink)]]
 
 
 def spread(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:

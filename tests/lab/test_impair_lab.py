@@ -6,7 +6,6 @@ import asyncio
 import json
 import socket
 import subprocess
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -100,15 +99,22 @@ async def _arrived(lab: Lab, sender: tuple[str, str], receiver: tuple[str, str])
 
 
 async def _before(marker: bytes, inlet: socket.socket, outlet: socket.socket) -> int:
-    """How many datagrams arrive before a marker, which is sent again until one is through."""
-    found, loop = 0, asyncio.get_running_loop()
-    while True:
+    """How many datagrams arrive before a marker, which is sent again until one is through.
+
+    Nothing cancels the receiver: what it has just taken from the socket would be lost.
+    """
+
+    async def count() -> int:
+        found, loop = 0, asyncio.get_running_loop()
+        while (datagram := await loop.sock_recv(inlet, 64)) != marker:
+            found += datagram == b"datagram"
+        return found
+
+    counting = asyncio.create_task(count())
+    while not counting.done():
         outlet.send(marker)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.2):
-                while (datagram := await loop.sock_recv(inlet, 64)) != marker:
-                    found += datagram == b"datagram"
-                return found
+        await asyncio.wait([counting], timeout=0.2)
+    return counting.result()
 
 
 def _space(lab: Lab, node: str) -> NetNs:

@@ -27,6 +27,7 @@ from hpn.testbed.routing.bird.daemon import find_bird
 from hpn.testbed.routing.daemons import DAEMONS
 from hpn.testbed.routing.frr.config import bgpd
 from hpn.testbed.routing.trace import Flow, trace
+from hpn.testbed.routing.trace import Path as TracedPath
 from hpn.traffic.flows.patterns import flows_for
 from hpn.traffic.fluid.forwarding import Forwarding
 from tests.routing import fabrics
@@ -136,9 +137,13 @@ async def test_after_two_failures_a_path_goes_down_and_up_again(daemon: str) -> 
 
     await lab.until(lambda: told() == {(asn[A], (asn[B], asn[LOW]))})  # after paths that BGP hunts through
     forwarding, ways = Forwarding(fabric, cut), set()
+
+    def path_of(sport: int) -> TracedPath:
+        return trace(fabric, Flow(src.name, dst.name, sport), 0, lambda node: lab.netlinks[node], lambda link: True)
+
+    await lab.until(lambda: all(path_of(sport).dropped is None for sport in SPORTS))  # loops while others hunt
     for sport in SPORTS:
-        path = trace(fabric, Flow(src.name, dst.name, sport), 0, lambda node: lab.netlinks[node], lambda link: True)
-        assert path.dropped is None
+        path = path_of(sport)
         found = forwarding.walk([src], [dst], [0], [sport])
         computed = tuple(fabric.links[link // 2].name for link in found.links[0] if link >= 0)
         if DAEMONS[daemon].sorts_next_hops:

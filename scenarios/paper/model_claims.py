@@ -129,5 +129,6 @@ CLAIMS = (
         StableGain(_ONCE, _TWICE),
         drawn=(_ONCE.other, _TWICE.other),
         without=(Without("DCN+ at twice the size (HPN itself)", {_TWICE.other: _TWICE.better}),),
+        shortfall="it grows: one pod of DCN+ holds the smaller job, and the larger one meets a third tier of hashes",
     ),
 )

@@ -28,6 +28,7 @@ class _Row:
     doing: Doing | None
     begin_ns: int
     end_ns: int
+    told_ns: int  # when its line came
     checksum: str
     wrong: int | None
 
@@ -35,13 +36,11 @@ class _Row:
 class Ledger:
     """Steps of the ``reporting`` ranks. Times are CLOCK_MONOTONIC.
 
-    ``told_times``: True if every step was reported with its own times. ``late_ns``: the longest delay from a step's
-    reported end to the arrival of its line; its true end may be as late as that.
+    ``told_times``: True if every step was reported with its own times.
     """
 
     def __init__(self, reporting: Collection[int]) -> None:
         self.told_times = True
-        self.late_ns = 0
         self._ranks = sorted(reporting)
         self._rows: dict[int, dict[int, _Row]] = {rank: {} for rank in self._ranks}
         self._doings: dict[int, set[Doing]] = {rank: set() for rank in self._ranks}
@@ -72,6 +71,15 @@ class Ledger:
         """Return when the last step of a rank ended; None without steps."""
         return self._last_ns.get(rank)
 
+    @property
+    def late_ns(self) -> int:
+        """Most that a step's true end may be later than its reported one.
+
+        It came before the rank began its next step, and before its line arrived. Lines may be held up for seconds on
+        their way, by the very failure that a run is about.
+        """
+        return max((self._late_ns(rows, row) for rows in self._rows.values() for row in rows.values()), default=0)
+
     def doings(self, rank: int) -> tuple[Doing, ...]:
         """Return the different collectives that a rank reported, sorted: spans 1 and on; span 0 is the iteration."""
         return tuple(sorted(self._doings[rank]))
@@ -88,6 +96,12 @@ class Ledger:
         sums = Counter(row.number for row in checked if row.checksum)
         told = {row.number for row in checked if row.wrong is not None}
         return len(told | {number for number, ranks in sums.items() if ranks > 1})
+
+    @staticmethod
+    def _late_ns(rows: dict[int, _Row], row: _Row) -> int:
+        after = rows.get(row.number + 1)
+        latest_ns = row.told_ns if after is None else min(row.told_ns, max(after.begin_ns, row.end_ns))
+        return latest_ns - row.end_ns
 
     def _of_rank(self, rank: int, step: ClientStep, at_ns: int) -> str:
         if rank not in self._rows:
@@ -114,9 +128,8 @@ class Ledger:
             if len(self._doings[rank]) >= MOST_DOINGS:
                 return f"rank {rank} has told more than {MOST_DOINGS} different kinds and bytes"
             self._doings[rank].add(doing)
-        rows[step.number] = _Row(rank, step.number, doing, begin_ns, end_ns, step.checksum, step.wrong)
+        rows[step.number] = _Row(rank, step.number, doing, begin_ns, end_ns, at_ns, step.checksum, step.wrong)
         self._last_ns[rank] = max(end_ns, self._last_ns.get(rank, end_ns))
-        self.late_ns = max(self.late_ns, at_ns - end_ns)
         return ""
 
     def _differing(self) -> set[tuple[int, int]]:

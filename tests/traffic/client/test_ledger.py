@@ -125,3 +125,13 @@ def test_a_step_is_no_surer_than_its_line_came_after_the_end_that_it_claims() ->
         (0,), ClientStep(1, begin_ns=2_100, end_ns=2_900), 6_000
     )  # printed afterwards, with times of its own making
     assert ledger.late_ns == 3_100
+
+
+def test_a_line_that_is_held_up_leaves_no_doubt_beyond_the_begin_of_the_next_step() -> None:
+    ledger = _ledger(0, 1)
+    ledger.take((0,), ClientStep(0, begin_ns=1_100, end_ns=1_900), 6_000)
+    assert ledger.late_ns == 4_100
+    ledger.take((1,), ClientStep(1, begin_ns=1_901, end_ns=5_990), 6_000)
+    assert ledger.late_ns == 4_100, "of another rank"
+    ledger.take((0,), ClientStep(1, begin_ns=1_950, end_ns=5_990), 6_000)
+    assert ledger.late_ns == 50

@@ -24,7 +24,8 @@ def stops_in_months(network: str, found: ClaimEvidence) -> Finding:
     """Judge how often links and ToRs stop a job on the whole pod in eight months, against none seen."""
     stops, rates = _SPELL * _crashes(network, _MONTHS), Assumptions()
     stacked = _SPELL * found.pod.tors * rates.tors_a_month * rates.stacks_lost
-    text = f"{stops:.2f} stops of a job on 15,360 GPUs in {_SPELL} months; none seen says at most {_NONE_SEEN:.1f}"
+    job = f"a job on {found.pod.gpus:,} GPUs"
+    text = f"{stops:.2f} stops of {job} in {_SPELL} months; none seen says at most {_NONE_SEEN:.1f}"
     details = f"a stack's by its rates: {stacked:.1f}, which {_SPELL} months do not tell from none"
     return Finding(text, stops <= _NONE_SEEN, details=details)
 

@@ -14,7 +14,7 @@ from hpn.failover.analysis.model import DrillMetrics, EdgeKind
 from hpn.scenarios.paper.claim import Claim, Without
 from hpn.scenarios.paper.job_judges import compute_ms_of, job_of
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding, edges_of
-from hpn.scenarios.paper.models import LLAMA_7B
+from hpn.scenarios.paper.models import GRADIENT_BYTES, LLAMA_7B
 from hpn.scenarios.paper.variants import Variant
 
 _DRILL, _ONE_TOR = "job-link-down-full-load", "job-link-down-full-load-single-tor"
@@ -36,7 +36,7 @@ _SETTLED_NS = 10**9  # after the cut: what was lost then has been sent again
 _FEWEST = 2
 
 _GPUS = 256
-SHARES = LLAMA_7B.share(_GPUS, 2), LLAMA_7B.share(_GPUS, 4)
+SHARES = tuple(LLAMA_7B.share(_GPUS, size) for size in GRADIENT_BYTES)
 """With gradients of 16 and of 32 bits."""
 
 

@@ -16,11 +16,12 @@ from hpn.traffic.jobengine.connection import TAG_SHIFT, Connection, connections,
 from hpn.traffic.jobengine.deadlines import Deadlines
 from hpn.traffic.jobengine.egress import Outlet
 from hpn.traffic.jobengine.ranks import Ranks
-from hpn.traffic.jobengine.receiver import Arriving, Receiver, receiving_end
+from hpn.traffic.jobengine.receiver import Receiver, receiving_end
 from hpn.traffic.jobengine.recoveries import Recoveries
 from hpn.traffic.jobengine.sender import Part, Sender, Words, earlier, sending_end
 from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, JobSetup, Leaves, QueuePair, Recovered
 from hpn.traffic.jobengine.wire_interface import Wire
+from hpn.traffic.transport.arrivals import ArrivedRun
 from hpn.traffic.transport.inbox import Written
 from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.work import Completion, Status
@@ -103,12 +104,12 @@ class Carrier:
         for sender in waiting:
             self._outlet(sender).add(sender, now_ns)
 
-    def on_data(self, qpn: int, arriving: Arriving, now_ns: int) -> bool:
+    def on_data(self, run: ArrivedRun, now_ns: int) -> bool:
         """Handle consecutive packets for a responder; return False if there is none with that number."""
-        receiver = self.receiver_of.get(qpn)
+        receiver = self.receiver_of.get(run.qpn)
         if receiver is None:
             return False
-        answer = receiver.on_run(arriving, now_ns)
+        answer = receiver.on_run(run.psn, run.packets, run.ack_requested, run.marked, now_ns)
         for reply in answer.replies:
             self._charge(receiver, self._wire.reply(receiver, reply), now_ns)
         if answer.invalid is not None:

@@ -43,8 +43,8 @@ class Waiting(Protocol):
     def sendable(self) -> bool:
         """True if a packet may be sent now."""
 
-    def take(self, most_packets: int, now_ns: int) -> list[Run]:
-        """Return the next packets."""
+    def take(self, most_packets: int, now_ns: int) -> tuple[list[Run], int]:
+        """Return the next packets, and their bytes (``run_bytes``)."""
 
 
 S = TypeVar("S", bound=Waiting)
@@ -55,7 +55,6 @@ class Outlet(Generic[S]):
 
     def __init__(self, rate_bps: int, path_mtu: int) -> None:
         self._ns_per_byte = 8e9 / rate_bps
-        self._path_mtu = path_mtu
         self._packet_bytes = _OVERHEAD + path_mtu
         self._waiting: deque[S] = deque()
         self._members: set[int] = set()
@@ -126,10 +125,10 @@ class Outlet(Generic[S]):
         """Take a sender's share, as far as its own rate and the wire allow."""
         gap_ns = self._packet_bytes * 8e9 / max(sender.rate_bps, 1.0)
         own = -(-(until_ns - sender.next_ns) // gap_ns)
-        runs = sender.take(int(min(own, quantum, self._room(until_ns))), now_ns) if own > 0 else []
-        if not runs:
-            return runs
-        sent = sum([run_bytes(run, self._path_mtu) for run in runs])
-        self._free_ns += sent * self._ns_per_byte
-        sender.next_ns += round(sent * 8e9 / max(sender.rate_bps, 1.0))
+        if own <= 0:
+            return []
+        runs, sent = sender.take(int(min(own, quantum, self._room(until_ns))), now_ns)
+        if runs:
+            self._free_ns += sent * self._ns_per_byte
+            sender.next_ns += round(sent * 8e9 / max(sender.rate_bps, 1.0))
         return runs

@@ -15,15 +15,6 @@ from hpn.traffic.transport.responder import Reply, Responder
 from hpn.traffic.transport.work import Transport
 
 
-class Arriving(NamedTuple):
-    """Consecutive packets that arrived together, the first with ``psn24``."""
-
-    psn24: int
-    packets: Packets
-    ack_requested: bool  # by any of them
-    marked: int  # number with a congestion mark (IP ECN 11)
-
-
 class Answer(NamedTuple):
     """Result of receiving packets: replies due at once, memory writes, and the PSN of an invalid packet."""
 
@@ -61,19 +52,23 @@ class Receiver:
         """Messages completed, as an acknowledgement carries it (IBTA vol. 1, 9.7.5.1.6)."""
         return self.inbox.messages
 
-    def on_run(self, arriving: Arriving, now_ns: int) -> Answer:
-        """Receive packets. After an invalid packet nothing is stored: the NAK makes the other end give up."""
-        self._since += len(arriving.packets)
-        if arriving.marked:
-            self._marked_since += arriving.marked
-            self.marked += arriving.marked
+    def on_run(self, psn24: int, packets: Packets, ack_requested: bool, marked: int, now_ns: int) -> Answer:
+        """Receive consecutive packets, the first with ``psn24``, of which ``marked`` carry a congestion mark (ECN 11).
+
+        After an invalid packet nothing is stored: the NAK makes the other end give up.
+        """
+        count = len(packets.opcodes)
+        self._since += count
+        if marked:
+            self._marked_since += marked
+            self.marked += marked
             if self._notifier is not None:
                 self._notifier.on_marked(now_ns)
         if self.inbox.invalid:
             return Answer(())
-        taken = self.responder.on_run(arriving.psn24, len(arriving.packets), arriving.ack_requested, now_ns)
-        for offset, count in taken.accepted:
-            self.inbox.keep(taken.first_psn + offset, arriving.packets.part(offset, offset + count))
+        taken = self.responder.on_run(psn24, count, ack_requested, now_ns)
+        for offset, new in taken.accepted:
+            self.inbox.keep(taken.first_psn + offset, packets.part(offset, offset + new))
         delivery = self.inbox.deliver(taken.expected)
         return Answer(taken.replies, delivery.written, taken.first_psn if delivery.invalid else None)
 

@@ -81,22 +81,24 @@ class Sender:
         self._parts[request.id] = part
         self._requests += 1
 
-    def take(self, most_packets: int, now_ns: int) -> list[Run]:
-        """Return the next packets; they leave now."""
-        runs = self.requester.take(most_packets, now_ns)
+    def take(self, most_packets: int, now_ns: int) -> tuple[list[Run], int]:
+        """Return the next packets, which leave now, and their bytes."""
+        runs, taken = self.requester.take(most_packets, now_ns), 0
         for run in runs:
             if run.again:
                 self._in_flight.clear()  # an acknowledgement no longer identifies the copy (Karn)
             else:
                 self._in_flight.append((run.psn + run.count, now_ns))
                 self._sent = run.psn + run.count
-            self.control.on_sent(run_bytes(run, self._path_mtu), now_ns)
+            bytes_ = run_bytes(run, self._path_mtu)
+            self.control.on_sent(bytes_, now_ns)
+            taken += bytes_
         if runs and self.control.probe_bytes is not None:
-            self._count_to_probe(sum([run_bytes(run, self._path_mtu) for run in runs]), self.control.probe_bytes)
+            self._count_to_probe(taken, self.control.probe_bytes)
         self._pace(now_ns)
         if self._rounds is not None and runs:
             self._rounds.on_sent(self._sent)
-        return runs
+        return runs, taken
 
     def probes(self) -> bool:
         """Return True, once, if a probe is to follow the packets just taken."""

@@ -23,7 +23,6 @@ from hpn.traffic.jobengine.carrier import Carrier
 from hpn.traffic.jobengine.counters import nic_counters
 from hpn.traffic.jobengine.device import Device
 from hpn.traffic.jobengine.jobrecords import JobRecords
-from hpn.traffic.jobengine.receiver import Arriving
 from hpn.traffic.jobengine.setup import (
     FIRST_LIFE,
     Abort,
@@ -182,8 +181,7 @@ class Worker:
     def _receive(self, now: int) -> None:
         for arrivals in self._device.arrivals():
             for run in arrivals.runs:
-                arriving = Arriving(run.psn, run.packets, run.ack_requested, run.marked)
-                if not self._carrier.on_data(run.qpn, arriving, now):
+                if not self._carrier.on_data(run, now):
                     self._device.foreign += len(run.packets)
             for _, packet in arrivals.replies:
                 self._reply(packet, now)

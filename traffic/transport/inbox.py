@@ -109,7 +109,7 @@ class Inbox:
         delivery = Delivery()
         while self._next < expected and not self.invalid:
             packets = self._kept.pop(self._next)
-            self._next += len(packets)
+            self._next += len(packets.opcodes)
             self._deliver(packets, delivery)
         return delivery
 

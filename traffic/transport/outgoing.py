@@ -141,7 +141,7 @@ class Outgoing:
         segments, entries = [], []
         for fd, added in self._entries.items():
             if added:
-                end = at + sum(entry.packets for entry in added)
+                end = at + sum([entry.packets for entry in added])
                 segments.append((fd, at, end))
                 entries += added
                 added.clear()

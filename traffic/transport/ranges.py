@@ -22,24 +22,19 @@ def absolute(psn24: int, near: int) -> int:
 
 
 class Ranges:
-    """A set of integers as sorted, disjoint ranges from start to before stop. Few ranges are cheap."""
+    """A set of integers as sorted, disjoint ranges from start to before stop. Few ranges are cheap.
 
-    __slots__ = ("_parts",)
+    ``parts`` is to be read only; the set is empty if it is.
+    """
+
+    __slots__ = ("parts",)
 
     def __init__(self) -> None:
-        self._parts: list[tuple[int, int]] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._parts)
-
-    @property
-    def first(self) -> tuple[int, int]:
-        """The lowest range. IndexError when there is none."""
-        return self._parts[0]
+        self.parts: list[tuple[int, int]] = []
 
     def add(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Add a range (not empty); return the parts of it that were missing."""
-        parts = self._parts
+        parts = self.parts
         low = bisect_left(parts, start, key=_STOP)
         high = bisect_right(parts, stop, lo=low, key=_START)
         new, at = [], start
@@ -56,7 +51,7 @@ class Ranges:
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges between ``start`` and ``stop`` that are missing."""
-        for there, end in self._parts[bisect_right(self._parts, start, key=_STOP) :]:
+        for there, end in self.parts[bisect_right(self.parts, start, key=_STOP) :]:
             if there >= stop:
                 break
             if start < there:
@@ -67,7 +62,7 @@ class Ranges:
 
     def trim(self, below: int) -> None:
         """Remove everything lower than ``below``."""
-        parts = self._parts
+        parts = self.parts
         gone = bisect_right(parts, below, key=_STOP)
         del parts[:gone]
         if parts and parts[0][0] < below:

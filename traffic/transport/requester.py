@@ -68,7 +68,7 @@ class Requester:
     @property
     def sendable(self) -> bool:
         """True if a packet may be sent now."""
-        return bool(self._again) or self._sent < self._limit()
+        return bool(self._again.parts) or self._sent < self._limit()
 
     @property
     def counters(self) -> RequesterCounters:
@@ -102,8 +102,8 @@ class Requester:
     def take(self, most_packets: int, now_ns: int) -> list[Run]:
         """Return the runs to send now, at most ``most_packets``: first retransmissions, then new packets."""
         runs: list[Run] = []
-        while self._again and most_packets > 0:
-            start, stop = self._again.first
+        while self._again.parts and most_packets > 0:
+            start, stop = self._again.parts[0]
             runs.append(self._run(start, min(stop, start + most_packets), now_ns, again=True))
             most_packets -= runs[-1].count
             self._again.trim(start + runs[-1].count)
@@ -143,7 +143,7 @@ class Requester:
         """Return the time at which ``on_timer`` is due; None while no acknowledgement is awaited."""
         if self._acknowledged == self._sent or self.state is not QpState.READY:
             return None
-        if self._again and self._again.first[0] == self._acknowledged:
+        if self._again.parts and self._again.parts[0][0] == self._acknowledged:
             return None
         return self._timer_ns + self._wait_ns
 
@@ -196,7 +196,7 @@ class Requester:
         self._timer_ns = now_ns
         if self._tries:
             self._try(0)
-        if self._again:
+        if self._again.parts:
             self._again.trim(acknowledged)
         self._gaps.on_progress(acknowledged, self._again)
         completions = []

@@ -87,10 +87,10 @@ class Responder:
         order too."""
         accepted = [(start, stop)]
         self.expected = stop
-        if self._kept and self._kept.first[0] <= stop:
+        if self._kept.parts and self._kept.parts[0][0] <= stop:
             accepted = self._kept.add(start, stop)
             self._duplicates += stop - start - sum(high - low for low, high in accepted)
-            self.expected = self._kept.first[1]
+            self.expected = self._kept.parts[0][1]
             self._kept.trim(self.expected)
         self._told = max(self._told, self.expected)
         if not self._owed:

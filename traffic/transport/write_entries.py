@@ -18,6 +18,9 @@ _NO_WORD = np.zeros(1, np.uint64)
 class Entry(NamedTuple):
     """Packets to write: a run of one path or, with ``ready``, one packet that is complete."""
 
+    packets: int
+    """Number of packets."""
+
     numbers: tuple[int, int, int, int, int, int, int, int, int]
     """Path, PSN, index of the first in its message, count, packets and bytes of the message, immediate or -1, send
     time. Last: 1 if the run's last packet always requests an acknowledgement."""
@@ -26,11 +29,6 @@ class Entry(NamedTuple):
     words: U64
     ready: bytes = b""
 
-    @property
-    def packets(self) -> int:
-        """Number of packets."""
-        return self.numbers[3]
-
 
 def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> Entry:
     """Return a run as an entry: each packet with its word, all with the send time ``sent_ns``."""
@@ -38,10 +36,10 @@ def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> E
     packets = -(-request.size_bytes // path_mtu)
     immediate = -1 if request.immediate is None else request.immediate
     place = (path, run.psn & wire.PSN_MASK, run.first, run.count, packets)
-    return Entry((*place, request.size_bytes, immediate, sent_ns, run.ack_last), request.address, words)
+    return Entry(run.count, (*place, request.size_bytes, immediate, sent_ns, run.ack_last), request.address, words)
 
 
 def ready_entry(path: int, packet: bytes, path_mtu: int) -> Entry:
     """Return an entry for one packet that is complete from its IP header on, such as a reply; otherwise it is like a
     MIDDLE."""
-    return Entry((path, 0, 1, 1, 3, 3 * path_mtu, -1, 0, 0), 0, _NO_WORD, packet)
+    return Entry(1, (path, 0, 1, 1, 3, 3 * path_mtu, -1, 0, 0), 0, _NO_WORD, packet)

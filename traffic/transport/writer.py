@@ -117,7 +117,7 @@ class FrameWriter:
 
     def write(self, first: int, entries: Sequence[Entry]) -> int:
         """Fill rows from ``first`` on with at least one entry; return the row after the last."""
-        if sum(entry.packets for entry in entries) <= _SMALL:
+        if sum([entry.packets for entry in entries]) <= _SMALL:
             return self._few.write(first, entries)
         asking: list[int] = []
         ends: dict[Opcode, list[_End]] = {}

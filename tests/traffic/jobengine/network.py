@@ -24,9 +24,10 @@ from hpn.traffic.flows.flow import requester_qpn, responder_qpn
 from hpn.traffic.jobengine.carrier import Carrier
 from hpn.traffic.jobengine.egress import run_bytes
 from hpn.traffic.jobengine.plan import JobPlan
-from hpn.traffic.jobengine.receiver import Arriving, Receiver
+from hpn.traffic.jobengine.receiver import Receiver
 from hpn.traffic.jobengine.sender import Sender
 from hpn.traffic.jobengine.setup import FailedOver, JobSetup, Leaves, QueuePair, Recovered
+from hpn.traffic.transport.arrivals import ArrivedRun
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
@@ -281,10 +282,9 @@ class Network:
         """Data first and replies then, as the worker does."""
         for qpn, run in _runs(packets):
             datas = [packet.data for packet in run if packet.data is not None]
-            arriving = Arriving(
-                datas[0].psn24, batch(datas), any(data.ack for data in datas), sum(packet.marked for packet in run)
-            )
-            assert carrier.on_data(qpn, arriving, self.now_ns)
+            asked, marked = any(data.ack for data in datas), sum(packet.marked for packet in run)
+            arrived = ArrivedRun(0, qpn, datas[0].psn24, asked, marked, range(len(datas)), batch(datas))
+            assert carrier.on_data(arrived, self.now_ns)
         for packet in packets:
             match packet.kind:
                 case "ack":

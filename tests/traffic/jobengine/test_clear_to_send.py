@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpn.traffic.jobengine.clear_to_send import GRANT_BYTES
 from hpn.traffic.jobengine.plan import JobPlan
-from hpn.traffic.jobengine.receiver import Arriving, receiving_end
+from hpn.traffic.jobengine.receiver import receiving_end
 from hpn.traffic.jobengine.setup import FailedOver
 from hpn.traffic.transport.inbox import Packets
 from hpn.traffic.transport.packets import Opcode
@@ -67,7 +67,7 @@ def test_packets_are_told_of_as_they_come_only_where_grants_go_by_them(granting:
     setup = next(setup for setup in setups(plan) if setup.receivers)
     receiver = receiving_end(setup, setup.receivers[0])
     first = Packets(bytes([Opcode.WRITE_FIRST]), [1024], np.zeros(1, np.uint64), [0], [0])
-    assert len(receiver.on_run(Arriving(0, first, False, 0), 0).written) == granting
+    assert len(receiver.on_run(0, first, False, 0, 0).written) == granting
 
 
 @pytest.mark.parametrize("limits", [ONE, f"{{use: nccl-4mb, limit: {LIMIT} B, slice: {SLICE} B}}"])

@@ -14,7 +14,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.jobengine import device
 from hpn.traffic.jobengine.device import NO_ROOM, Device
-from hpn.traffic.jobengine.receiver import Arriving, Receiver
+from hpn.traffic.jobengine.receiver import Receiver
 from hpn.traffic.jobengine.sender import Part, Sender
 from hpn.traffic.transport.outgoing import Outgoing
 from hpn.traffic.transport.packets import Envelope
@@ -54,7 +54,7 @@ def _sender() -> tuple[Sender, Run]:
     pair = setup.senders[0]
     sender = Sender(pair, PLAN.transport, PLAN.control.control(1e9, PLAN.scale))
     sender.post(Part(0, np.zeros(3000, np.uint64)), 3000 * 4096, 0, 1, 0)
-    (run,) = sender.take(3000, 0)
+    (run,), _ = sender.take(3000, 0)
     return sender, run
 
 
@@ -86,7 +86,7 @@ def test_acknowledgements_say_what_they_are_and_how_many_messages_are_complete(
     for number, first in enumerate((0, 2)):  # two messages of two packets; of the second the first comes alone
         run = Run(WorkRequest(number, 8192, 0, 7), 0, 2 - number, first, again=False)
         whole = batch(list(packets_of(run, PLAN.transport)))
-        for reply in receiver.on_run(Arriving(first, whole, True, 0), 0).replies:
+        for reply in receiver.on_run(first, whole, True, 0, 0).replies:
             full.reply(receiver, reply)
     full.reply(receiver, Reply(3, nak=True))
     full.invalid(receiver, 3)

@@ -35,7 +35,7 @@ class Backlog:
     def sendable(self) -> bool:
         return self.taken < self.packets
 
-    def take(self, most_packets: int, now_ns: int) -> list[Run]:
+    def take(self, most_packets: int, now_ns: int) -> tuple[list[Run], int]:
         assert most_packets > 0
         runs = []
         most = min(most_packets, self.packets - self.taken)
@@ -45,8 +45,9 @@ class Backlog:
             runs.append(Run(WorkRequest(self.taken // 8, 8 * MTU, 0, 1), first, count, self.taken, again=False))
             self.taken += count
             most -= count
-        self.sent += [(now_ns, run_bytes(run, MTU)) for run in runs]
-        return runs
+        sizes = [run_bytes(run, MTU) for run in runs]
+        self.sent += [(now_ns, size) for size in sizes]
+        return runs, sum(sizes)
 
     @property
     def bytes_(self) -> int:

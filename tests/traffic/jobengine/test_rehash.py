@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpn.traffic.jobengine.receiver import Arriving, Receiver
+from hpn.traffic.jobengine.receiver import Receiver
 from hpn.traffic.jobengine.rehash import Cause, RehashPolicy, Rounds
 from hpn.traffic.jobengine.setup import Leaves
 from hpn.traffic.transport.requester import Run
@@ -85,7 +85,7 @@ def test_an_acknowledgement_says_whether_half_of_its_packets_came_marked(
     for count, marks in runs:
         run = Run(WorkRequest(0, 1 << 20, 0, 0), psn, count, psn, again=False)
         marks = min(marks, count)
-        receiver.on_run(Arriving(psn, batch(list(packets_of(run, JOB.transport))), False, marks), 0)
+        receiver.on_run(psn, batch(list(packets_of(run, JOB.transport))), False, marks, 0)
         psn, seen, marked = psn + count, seen + count, marked + marks
     assert receiver.echo() == (echoes and marked > 0 and 2 * marked >= seen)
     assert not receiver.echo()  # nothing came since

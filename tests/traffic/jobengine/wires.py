@@ -15,9 +15,10 @@ from hpn.testbed.fabric.presets import PRESETS
 from hpn.traffic.collectives.rank import Timed
 from hpn.traffic.flows.flow import recovery_qpns, requester_qpn, responder_qpn
 from hpn.traffic.jobengine.carrier import Carrier
-from hpn.traffic.jobengine.receiver import Arriving, Receiver
+from hpn.traffic.jobengine.receiver import Receiver
 from hpn.traffic.jobengine.sender import Sender
 from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, JobSetup, Leaves, QueuePair, Recovered
+from hpn.traffic.transport.arrivals import ArrivedRun
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
@@ -83,9 +84,9 @@ class Wires:
         qpn = responder_qpn(flow, self.life.number)
         packets = zip(packets_of(run, self.setup.transport), words.tolist(), strict=True)
         whole = batch([replace(packet, word=word) for packet, word in packets])
-        arriving = Arriving(run.psn & PSN_MASK, whole, True, 0)
+        arrived = ArrivedRun(0, qpn, run.psn & PSN_MASK, True, 0, range(run.count), whole)
         if not self.lost(flow):
-            self.under_way.append(lambda at_ns: self._data(qpn, arriving, at_ns))
+            self.under_way.append(lambda at_ns: self._data(arrived, at_ns))
 
     def reply(self, receiver: Receiver, reply: Reply) -> int:
         """Put an acknowledgement or a NAK on the wire."""
@@ -121,8 +122,8 @@ class Wires:
     def _note(self, qpn: int, immediate: int, at_ns: int) -> None:
         self.strangers += not self.carrier.on_note(qpn, immediate, at_ns)
 
-    def _data(self, qpn: int, arriving: Arriving, at_ns: int) -> None:
-        self.strangers += not self.carrier.on_data(qpn, arriving, at_ns)
+    def _data(self, run: ArrivedRun, at_ns: int) -> None:
+        self.strangers += not self.carrier.on_data(run, at_ns)
 
     def _answer(self, nak: bool, qpn: int, psn: int, at_ns: int) -> None:
         hear = self.carrier.on_nak if nak else self.carrier.on_ack

@@ -25,9 +25,9 @@ def test_ranges_are_a_set_of_integers(steps: list[tuple[bool, int, int]]) -> Non
         else:
             ranges.trim(at)
             model = {psn for psn in model if psn >= at}
-        assert bool(ranges) == bool(model)
+        assert bool(ranges.parts) == bool(model)
         gaps = [psn for low, high in ranges.gaps(at, at + size) for psn in range(low, high)]
         assert gaps == [psn for psn in range(at, at + size) if psn not in model]
         if model:
             low = min(model)
-            assert ranges.first == (low, min(psn for psn in range(low, 60) if psn not in model))
+            assert ranges.parts[0] == (low, min(psn for psn in range(low, 60) if psn not in model))

@@ -6,7 +6,7 @@ HPN := $(VENV)/bin/hpn
 # leave a quarter of the time unused, as many a test waits for timers of protocols.
 PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table profile-table growth setup slurm-trial guests calibration extras clients judges mutants survivors screenshots pictures claim-pictures site tutorial dist image clean
+.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table profile-table growth costs setup slurm-trial guests calibration extras clients judges mutants survivors screenshots pictures claim-pictures site tutorial dist image clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -101,6 +101,10 @@ profile-table: kernel
 PROFILE :=
 growth: setup
 	$(VENV)/bin/python -m tests.product.growth runs/growth.json docs/pictures/growth.svg $(PROFILE)
+
+# Where the CPU of a drill in virtual time goes (perf; one minute).
+costs: kernel
+	$(VENV)/bin/python -m tests.product.costs docs/costs.md
 
 # What the tests in a browser saw, into runs/screenshots.
 screenshots: extras

@@ -129,7 +129,8 @@ def _watch(lab: _Watched, view: View, due: _Due) -> bool:
         if due.count():
             lab.count()
         if due.draw():
-            view.show(lab.look())
+            with suppress(control.SupervisorGone):  # meanwhile; whether the lab was ended the events say
+                view.show(lab.look())
         if due.over:
             return False
     return True

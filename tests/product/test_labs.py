@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -172,12 +173,12 @@ def test_two_labs_at_once_do_not_meet(hpn: Hpn) -> None:
 def test_a_killed_supervisor_leaves_no_process_and_the_name_is_free(hpn: Hpn) -> None:
     hpn.run("up", "tiny")
     pid = int(str(hpn.labs()[0]["first_pid"]))
-    inside = os.stat(f"/proc/{pid}/ns/pid").st_ino
-    assert len(_processes_in(inside)) > 10, "BIRDs and the supervisor"
-    watch = _warden_of(pid)
-    os.kill(pid, signal.SIGKILL)
-    _until_ended(watch)
-    assert _processes_in(inside) == []
+    with _pid_namespace(pid) as inside:
+        assert len(_processes_in(inside)) > 10, "BIRDs and the supervisor"
+        watch = _warden_of(pid)
+        os.kill(pid, signal.SIGKILL)
+        _until_ended(watch)
+        assert _processes_in(inside) == []
     hpn.run("up", "tiny")
     assert len(hpn.labs()) == 1
 
@@ -185,13 +186,23 @@ def test_a_killed_supervisor_leaves_no_process_and_the_name_is_free(hpn: Hpn) ->
 def test_a_lab_that_has_lost_its_folder_is_seen_and_ended(hpn: Hpn) -> None:
     hpn.run("up", "tiny")
     pid = int(str(hpn.labs()[0]["first_pid"]))
-    inside = os.stat(f"/proc/{pid}/ns/pid").st_ino
-    watch = _warden_of(pid)
-    shutil.rmtree(hpn.state / "labs" / "tiny")
-    assert [(lab["name"], lab["state"], lab["first_pid"]) for lab in hpn.labs()] == [("tiny", "lost", pid)]
-    assert "lab tiny is down" in hpn.run("down", "tiny")
-    _until_ended(watch)
-    assert _processes_in(inside) == []
+    with _pid_namespace(pid) as inside:
+        watch = _warden_of(pid)
+        shutil.rmtree(hpn.state / "labs" / "tiny")
+        assert [(lab["name"], lab["state"], lab["first_pid"]) for lab in hpn.labs()] == [("tiny", "lost", pid)]
+        assert "lab tiny is down" in hpn.run("down", "tiny")
+        _until_ended(watch)
+        assert _processes_in(inside) == []
+
+
+@contextmanager
+def _pid_namespace(pid: int) -> Iterator[int]:
+    """The number of a process's PID namespace, which no lab of another test gets in the body."""
+    held = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY)
+    try:
+        yield os.fstat(held).st_ino
+    finally:
+        os.close(held)
 
 
 def _warden_of(first_pid: int) -> int:

@@ -13,9 +13,13 @@ import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
+from hpn.commands.watch import _watch
+from hpn.testbed.lab.service import control
+from hpn.testbed.lab.service.control import SupervisorGone
 from tests.product.hpn import DEADLINE_S, ROOT, Hpn, skip_without_sandbox
 
 SMALL = "preset: tiny\nname: small\nhosts: 1\nrails: 1\naggs: 1\n"
@@ -62,6 +66,15 @@ def test_a_pipe_is_told_what_breaks_and_what_is_well_again_and_when_the_lab_is_d
     out, err = watching.communicate(timeout=DEADLINE_S)
     assert (watching.returncode, err) == (0, "")
     assert out.splitlines()[-1] == "lab small is down"
+
+
+def test_a_look_cut_off_by_the_end_of_the_lab_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab, view, due = (MagicMock() for _ in range(3))
+    lab.look.side_effect = [MagicMock(), SupervisorGone("cut off"), SupervisorGone("cut off")]
+    due.over = False
+    monkeypatch.setattr(control, "follow", lambda *_: iter(([], [])))
+    assert _watch(lab, view, due)
+    assert lab.look.call_count == 3
 
 
 def test_a_killed_supervisor_ends_it_with_one_line_and_a_stopped_one_is_named(hpn: Hpn) -> None:

@@ -1,7 +1,8 @@
-"""HPCC over switches that report, beside DCQCN over the same switches with marks: what real queues hold."""
+"""HPCC and TIMELY over switches, beside DCQCN over the same switches with marks: what real queues hold, and shares."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hpn.results.run.folder import load
 from hpn.scenarios.paper.measures import mean_queue_ms
 from tests.product.hpn import Hpn, skip_without_virtual_time
 
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]
 _DRILL = """
 drill: short-{name}
 summary: three GPUs send to one over lossless switches
@@ -29,22 +31,42 @@ expect:
 """
 
 
-def _queue_and_stops(hpn: Hpn, at: Path, name: str, ecn: str = "") -> tuple[float, int]:
-    """The mean queue of ports towards NICs, in ms, and the XOFF that switches sent."""
-    (at / f"{name}.yaml").write_text(_DRILL.format(name=name, ecn=ecn))
-    said = hpn.run("drill", "run", f"{name}.yaml", "--engine", "uml", "--virtual-time", "--out", "out")
-    assert f"PASS  short-{name}" in said
-    found = load(at / "out" / f"short-{name}").metrics()
-    assert found.buffers is not None
-    return mean_queue_ms(found), sum(each.xoff_sent for each in found.buffers if each.is_switch)
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Mean queue of ports towards NICs, the XOFF that switches sent, and the bytes of each sender, most first."""
+
+    queue_ms: float
+    stops: int
+    bytes_: list[int]
 
 
-@pytest.mark.guest
-@pytest.mark.timeout(600)
-def test_hpcc_leaves_the_queue_next_to_empty_and_stops_nobody_where_dcqcn_does(tmp_path: Path) -> None:
+def _seen(at: Path, name: str, ecn: str = "") -> _Seen:
     skip_without_virtual_time()
-    hpn = Hpn(tmp_path)
-    queue_ms, stops = _queue_and_stops(hpn, tmp_path, "hpcc")
-    marked_ms, more = _queue_and_stops(hpn, tmp_path, "dcqcn", ", ecn: {kmin: 60 KB, kmax: 240 KB, pmax: 0.8}")
-    assert queue_ms < marked_ms / 10
-    assert stops == 0 < more
+    (at / f"{name}.yaml").write_text(_DRILL.format(name=name, ecn=ecn))
+    said = Hpn(at).run("drill", "run", f"{name}.yaml", "--engine", "uml", "--virtual-time", "--out", "out")
+    assert f"PASS  short-{name}" in said
+    run = load(at / "out" / f"short-{name}")
+    found = run.metrics()
+    assert found.buffers is not None
+    sent = [pair.counters["bytes_acknowledged"] for pair in run.queue_pairs()]
+    stops = sum(each.xoff_sent for each in found.buffers if each.is_switch)
+    return _Seen(mean_queue_ms(found), stops, sorted(sent, reverse=True))
+
+
+@pytest.fixture(scope="module")
+def dcqcn(tmp_path_factory: pytest.TempPathFactory) -> _Seen:
+    return _seen(tmp_path_factory.mktemp("dcqcn"), "dcqcn", ", ecn: {kmin: 60 KB, kmax: 240 KB, pmax: 0.8}")
+
+
+def test_hpcc_leaves_the_queue_next_to_empty_and_stops_nobody_where_dcqcn_does(dcqcn: _Seen, tmp_path: Path) -> None:
+    hpcc = _seen(tmp_path, "hpcc")
+    assert hpcc.queue_ms < dcqcn.queue_ms / 10
+    assert hpcc.stops == 0 < dcqcn.stops
+
+
+def test_timely_keeps_the_queue_below_dcqcns_and_its_senders_unfair(dcqcn: _Seen, tmp_path: Path) -> None:
+    """Its known failure (Zhu et al., ECN or Delay, CoNEXT 2016, section 4): rates have no unique fixed point."""
+    timely = _seen(tmp_path, "timely-200g")
+    assert timely.queue_ms < dcqcn.queue_ms
+    assert timely.bytes_[0] > 2 * timely.bytes_[-1]
+    assert dcqcn.bytes_[0] < 1.3 * dcqcn.bytes_[-1]

@@ -42,7 +42,8 @@ def _reset(port: int, said: bytes) -> None:
 def _drip(port: int, dropped_after: list[float]) -> None:
     """A request whose every byte comes a while after the one before; when the connection ended."""
     began = time.monotonic()
-    with socket.create_connection(("127.0.0.1", port), timeout=0.5) as client, suppress(ConnectionError):
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client, suppress(ConnectionError):
+        client.settimeout(0.5)
         while time.monotonic() - began < _DROPPED_WITHIN_S:
             client.send(b"G")
             with suppress(TimeoutError):

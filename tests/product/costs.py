@@ -32,7 +32,8 @@ Tried on 2026-11-28, records the same to the byte:
 
 * mypyc over the 30 modules that a packet passes: the worker takes 7 % less. Not kept.
 * Debian's Python 3.11 instead of one built without profiles: a packet takes 10 % less.
-* Linux 7.2 (`hpn vm build-kernel --later-suites`): a drill without packets 20 % less, a packet 7 %. Other figures.
+* Linux 7.2 (`hpn vm build-kernel --later-suites`): a drill without packets 20 % less, one of a job 12 %,
+  one of streams 26 %. Its figures differ by a timer's period or less.
 """
 PARTS = ("worker of the job", "other programs of the guest", "kernel of the guest", "kernel of the host", "hpn itself")
 

@@ -28,10 +28,10 @@ _PERIOD_NS = 1_000_000
 _LINE = re.compile(r"\s*(?P<comm>.+?)\s+(?P<pid>\d+)\s+[0-9a-f]+ \((?P<where>.*)\)$")
 _GUEST_KERNEL = "linux"  # name of the program that user-mode Linux is
 _TRIED = """\
-Tried on 2026-11-28, records the same to the byte:
+Tried on 2026-11-28:
 
-* mypyc over the 30 modules that a packet passes: the worker takes 7 % less. Not kept.
-* Debian's Python 3.11 instead of one built without profiles: a packet takes 10 % less.
+* mypyc over the 30 modules that a packet passes: the worker takes 7 % less, the records are the same. Not kept.
+* Debian's Python 3.11 instead of one built without profiles: a packet takes 10 % less. Its times differ by microseconds.
 * Linux 7.2 (`hpn vm build-kernel --later-suites`): a drill without packets 20 % less, one of a job 12 %,
   one of streams 26 %. Its figures differ by a timer's period or less.
 """

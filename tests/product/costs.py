@@ -31,9 +31,9 @@ _TRIED = """\
 Tried on 2026-11-28:
 
 * mypyc over the 30 modules that a packet passes: the worker takes 7 % less, the records are the same. Not kept.
-* Debian's Python 3.11 instead of one built without profiles: a packet takes 10 % less. Its times differ by microseconds.
-* Linux 7.2 (`hpn vm build-kernel --later-suites`): a drill without packets 20 % less, one of a job 12 %,
-  one of streams 26 %. Its figures differ by a timer's period or less.
+* Debian's Python 3.11 in place of one built without profiles: a packet takes 10 % less. Times differ by microseconds.
+* Linux 7.2 (`hpn vm build-kernel --later-suites`): a drill without packets takes 20 % less. One of a job takes 12 %,
+  one of streams 26 % less. Its figures differ by a timer's period or less.
 """
 PARTS = ("worker of the job", "other programs of the guest", "kernel of the guest", "kernel of the host", "hpn itself")
 

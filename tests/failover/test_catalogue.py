@@ -87,6 +87,7 @@ def test_timers_alone_notice_a_switch_that_dies_behind_its_lights(kind: str, tar
         ("bit-corruption", "p0.s0.h0.r0.0", {"share": 0.5}, True),
         ("agg-dataplane-death", "p0.a0.0", {}, True),
         ("link-down", "p0.s0.h0.r0.0", {}, True),
+        ("pause-storm", "p0.s0.h0.r0", {}, True),
         ("lacp-loss", "p0.s0.h0.r0.0", {"direction": "up"}, False),
         ("arp-loss", "p0.s0.h0.r0.0", {}, False),
         ("tor-control-hang", "p0.s0.t0.0", {}, False),

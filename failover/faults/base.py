@@ -148,7 +148,8 @@ class Fault(ABC):
     def reaches_data(self) -> bool:
         """True if it can lose, hold or change data packets on its links; False if it acts on protocols alone."""
         named = {frames for _, frames in self.silences() | self.shows_in()}
-        return self.TELLS is not VisibleTo.NEIGHBOURS and (not named or Frames.DATA in named)
+        protocols_alone = bool(named) and named <= {Frames.LACP, Frames.ARP, Frames.BGP}
+        return self.TELLS is not VisibleTo.NEIGHBOURS and not protocols_alone
 
     @classmethod
     def misfit(cls, fabric: Fabric) -> str:

@@ -95,11 +95,6 @@ class PauseStorm(Fault):
         """Return the PFC frames, which go up: whoever drops them hides it."""
         return streams((Direction.UP,), (Frames.OTHER,))
 
-    @property
-    def reaches_data(self) -> bool:
-        """True: data of its priority waits, or a watchdog drops it."""
-        return True
-
     def act(self, actions: FaultActions) -> Action:
         """Have the host's ports send XOFF."""
         return actions.stick(self, self.links_hit(actions.fabric), self.priority, self.share)

@@ -9,7 +9,6 @@ a drill costs apart from them.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shutil
 import subprocess
@@ -20,9 +19,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpn.results.run.folder import load
+from hpn.results.run.manifest import Manifest
 from hpn.scenarios.selfcheck import bench
 from hpn.testbed.errors import MachineError
-from hpn.testbed.versions import HPN
 
 _PERIOD_NS = 1_000_000
 _LINE = re.compile(r"\s*(?P<comm>.+?)\s+(?P<pid>\d+)\s+[0-9a-f]+ \((?P<where>.*)\)$")
@@ -35,15 +35,22 @@ Tried on 2026-11-28:
 * Linux 7.2 (`hpn vm build-kernel --later-suites`): a drill without packets takes 20 % less. One of a job takes 12 %,
   one of streams 26 % less. Its figures differ by a timer's period or less.
 """
-PARTS = ("worker of the job", "other programs of the guest", "kernel of the guest", "kernel of the host", "hpn itself")
+PARTS = _WORKER, _OTHERS, _GUEST, _HOST, _HPN = (
+    "worker of the job",
+    "other programs of the guest",
+    "kernel of the guest",
+    "kernel of the host",
+    "hpn itself",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """CPU seconds of one drill by part, and its packets."""
+    """CPU seconds of one drill by part, its packets, and what ran it."""
 
     seconds: Mapping[str, float]
     packets: int
+    manifest: Manifest
 
 
 def parts_of(script: Iterable[str]) -> Counter[str]:
@@ -60,15 +67,15 @@ def parts_of(script: Iterable[str]) -> Counter[str]:
             continue
         where = match["where"]
         if match["comm"] != _GUEST_KERNEL:
-            found[PARTS[4]] += 1
+            found[_HPN] += 1
         elif where.startswith("[kernel"):
-            found[PARTS[3]] += 1
+            found[_HOST] += 1
         elif where.endswith(" (deleted)"):  # the file that is the guest's memory
             programs[match["pid"]] += 1
         else:
-            found[PARTS[2]] += 1
+            found[_GUEST] += 1
     worker = max(programs.values(), default=0)
-    found[PARTS[0]], found[PARTS[1]] = worker, programs.total() - worker
+    found[_WORKER], found[_OTHERS] = worker, programs.total() - worker
     return found
 
 
@@ -81,9 +88,12 @@ def sampled(drill: Path) -> Sampled:
         order = (sys.executable, "-P", "-m", "hpn", "drill", "run", str(drill), "--engine", "uml-virtual-time")
         _run("perf", "record", "-q", "-o", data, "-e", "task-clock", "-c", str(_PERIOD_NS), *order, "--out", out)
         script = _run("perf", "script", "-i", data, "-F", "comm,pid,ip,dso")
-        job = json.loads(Path(out, drill.stem, "metrics.json").read_text())["job"]
+        run = load(Path(out, drill.stem))
+        job, manifest = run.metrics().job, run.manifest()
+    if job is None:
+        raise MachineError(f"the drill {drill.stem} ran no job")
     seconds = {part: count * _PERIOD_NS / 1e9 for part, count in parts_of(script.splitlines()).items()}
-    return Sampled(seconds, int(job["packets"]))
+    return Sampled(seconds, job.packets, manifest)
 
 
 def _run(*command: str) -> str:
@@ -95,7 +105,7 @@ def _run(*command: str) -> str:
 
 def page(busy: Sampled, idle: Sampled) -> str:
     """Return the page: what a drill costs without packets, and each packet of a job."""
-    packets = busy.packets - idle.packets
+    packets, made = busy.packets - idle.packets, busy.manifest
     rows = [
         f"| {part} | {idle.seconds[part]:.2f} | {(busy.seconds[part] - idle.seconds[part]) / packets * 1e6:.1f} |"
         for part in PARTS
@@ -106,7 +116,8 @@ def page(busy: Sampled, idle: Sampled) -> str:
         (
             "# Costs of virtual time",
             "",
-            f"`make costs` samples the job of `hpn bench`: {packets:,} packets over five hops. Version {HPN}.",
+            f"`make costs` samples the job of `hpn bench`: {packets:,} packets over five hops.",
+            f"{made.date[:10]}, commit {made.commit[:12]}, {made.machine.get('cpus', '?')} CPUs, Linux {made.kernel}.",
             "",
             "|  | a drill without packets, CPU s | a packet, CPU us |",
             "|---|---|---|",
@@ -121,9 +132,9 @@ def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("page", type=Path)
+    to: Path = parser.parse_args().page
     folder = Path(bench.__file__).parent
-    busy, idle = (sampled(folder / name) for name in ("job.yaml", "job-idle.yaml"))
-    parser.parse_args().page.write_text(page(busy, idle))
+    to.write_text(page(*(sampled(folder / name) for name in ("job.yaml", "job-idle.yaml"))))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import MagicMock
+
 import pytest
 
 from tests.product.costs import PARTS, Sampled, page, parts_of
@@ -23,9 +25,11 @@ def test_each_sample_counts_for_one_part_and_the_busiest_program_is_the_worker()
 
 
 def test_a_packet_costs_what_the_idle_drill_does_not() -> None:
-    idle = Sampled(dict.fromkeys(PARTS, 1.0), 100)
-    busy = Sampled(dict.fromkeys(PARTS, 1.5), 50_100)
+    made = MagicMock(date="2026-11-28T08:00:00", commit="28aa099a5caa0123", machine={"cpus": 2}, kernel="6.12.117")
+    idle = Sampled(dict.fromkeys(PARTS, 1.0), 100, made)
+    busy = Sampled(dict.fromkeys(PARTS, 1.5), 50_100, made)
     found = page(busy, idle)
+    assert "2026-11-28, commit 28aa099a5caa, 2 CPUs, Linux 6.12.117." in found
     assert "50,000 packets" in found
     assert found.count("| 1.00 | 10.0 |") == len(PARTS)
     assert "| all | 5.00 | 50.0 |" in found

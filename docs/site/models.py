@@ -11,8 +11,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from docs.site.markdown import code, page, plain, prose, table
-from hpn.testbed.fabric.spec import Rate
 from hpn.testbed.fabric.switch_spec import Bytes
+from hpn.testbed.fabric.values import Rate
 from hpn.testbed.files.check import describe, models_in, within_of
 
 _HEAD = ("key", "takes", "default", "")

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from hpn.scenarios.drill.job_keys import JobSection
-from hpn.testbed.fabric.spec import Strict
+from hpn.testbed.fabric.values import Strict
 from hpn.testbed.files.check import Mistakes
 from hpn.testbed.files.document import shorten
 from hpn.testbed.files.units import duration

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from hpn.scenarios.drill.job import MAX_QUEUE_PAIRS, JobSpec
 from hpn.scenarios.drill.model import PATH_MTUS
-from hpn.testbed.fabric.spec import Rate, Strict
+from hpn.testbed.fabric.values import Rate, Strict
 from hpn.testbed.files.units import Duration, duration, size
 from hpn.testbed.files.words import OneOf
 from hpn.traffic.collectives.registry import KINDS

@@ -10,7 +10,8 @@ from typing import Annotated, NamedTuple
 from pydantic import ConfigDict, Field
 
 from hpn.testbed.fabric.buffers import balances, rdma_marker
-from hpn.testbed.fabric.spec import FabricSpec, Strict
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.values import Strict
 from hpn.testbed.files.check import Mistakes
 from hpn.testbed.files.document import Plain
 from hpn.testbed.files.units import duration, percent

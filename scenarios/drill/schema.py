@@ -19,7 +19,7 @@ from hpn.failover.faults import Unit as ParameterUnit
 from hpn.scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
 from hpn.scenarios.expect.metric import Metric, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Whose
-from hpn.testbed.fabric.spec import Rate, Strict
+from hpn.testbed.fabric.values import Rate, Strict
 from hpn.testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent, size
 from hpn.testbed.files.words import OneOf
 from hpn.traffic.flows.paths import CHOICES

@@ -6,20 +6,16 @@ divides them for the emulation. Defaults are HPN's own numbers where the paper g
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from hpn.testbed.fabric.profiles import LAB, PROFILES
 from hpn.testbed.fabric.switch_spec import SwitchSpec
+from hpn.testbed.fabric.values import Mac, Rate, Strict
+from hpn.testbed.fabric.wired.wiring_spec import WiringSpec
 from hpn.testbed.files.words import OneOf
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF, PATH_POLICIES, PathPolicy
-
-_RATE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bit/s|bps|b)?\s*$")
-_FACTOR = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_RATE_MAX = 10**15
-_MAC = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 
 SHARED_SYSTEM_ID = "00:00:5e:00:01:01"
 """HPN's shared LACP system ID: a VRRP virtual-router MAC, which no host can own (paper section 4.2)."""
@@ -31,33 +27,6 @@ CorePorts = Literal["preset", "hash"]
 LacpRate = Literal["fast", "slow"]
 LACP_PERIOD_MS = {"fast": 1_000, "slow": 30_000}
 """Interval between two LACPDUs (IEEE 802.1AX-2020, 6.4.4)."""
-
-
-def parse_rate(value: object) -> int:
-    """Parse '200G', '1.5T', '100Mbit/s' or a plain number into bits per second. ValueError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError("write a rate such as 200G")
-    if isinstance(value, int | float):
-        rate = float(value)
-    else:
-        match = _RATE.match(value)
-        if match is None:
-            raise ValueError(f"{value!r} is not a rate; write one such as 200G")
-        rate = float(match[1]) * _FACTOR[match[2]]
-    if not 1 <= rate <= _RATE_MAX:
-        raise ValueError("a rate must be at least 1 bit/s and at most 1000T")
-    return int(rate)
-
-
-_Written = Annotated[str, Field(pattern=_RATE.pattern)] | Annotated[float, Field(ge=1, le=_RATE_MAX)]
-Rate = Annotated[int, BeforeValidator(parse_rate, json_schema_input_type=_Written)]
-Mac = Annotated[str, Field(pattern=_MAC, examples=["02:00:00:00:00:01"])]
-
-
-class Strict(BaseModel):
-    """Frozen, and refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class LacpSpec(Strict):
@@ -290,6 +259,9 @@ class FabricSpec(Strict):
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
     ecmp_seeds: Literal["per-switch", "one"] = Field(
         default="per-switch", description="one: every switch hashes alike, as boxes left at their vendor's default do"
+    )
+    wiring: WiringSpec | None = Field(
+        default=None, description="architecture wired: every node and link, by names of your own"
     )
     lag: str = "auto"
     profile: Annotated[str, OneOf(PROFILES)] = Field(

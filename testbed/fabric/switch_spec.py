@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from hpn.testbed.fabric.balancing import BALANCERS
+from hpn.testbed.fabric.values import Strict
 from hpn.testbed.files.units import parse_size
 from hpn.testbed.files.words import OneOf
 
@@ -31,11 +32,7 @@ Dscp = Annotated[int, Field(ge=0, le=63)]
 Bytes = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=_Written)]
 
 
-class _Keys(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class MarkSpec(_Keys):
+class MarkSpec(Strict):
     """ECN at the egress queue of a class: nothing below kmin, everything from kmax on, in between up to pmax."""
 
     kmin: Bytes
@@ -43,7 +40,7 @@ class MarkSpec(_Keys):
     pmax: float = Field(gt=0, le=1, description="share marked just below kmax")
 
 
-class ClassSpec(_Keys):
+class ClassSpec(Strict):
     """Class of traffic: its DSCPs, its place in the scheduler, its share of the buffer."""
 
     priority: int = Field(ge=0, le=7, description="PFC's priority; strict ones are served first, the highest before")
@@ -62,7 +59,7 @@ class ClassSpec(_Keys):
     trim: bool = Field(default=False, description="cut packets that would be dropped to their headers; see trimming")
 
 
-class WatchdogSpec(_Keys):
+class WatchdogSpec(Strict):
     """PFC watchdog: a lossless queue that is stopped for ``detect_ms`` with packets in it is taken for a storm.
 
     It ends when no PFC frame has come for ``restore_ms``.
@@ -73,7 +70,7 @@ class WatchdogSpec(_Keys):
     action: Literal["drop", "forward"] = Field(default="drop", description="what becomes of the queue meanwhile")
 
 
-class TrimmingSpec(_Keys):
+class TrimmingSpec(Strict):
     """Trimmed packets: their strict class, DSCP and size."""
 
     priority: int = Field(default=5, ge=0, le=6)
@@ -81,7 +78,7 @@ class TrimmingSpec(_Keys):
     bytes: int = Field(default=64, ge=64, le=1024, description="of the IP packet that are left")
 
 
-class BalancingSpec(_Keys):
+class BalancingSpec(Strict):
     """Balancing: the switch chooses among next hops of equal cost, in place of a hash of the flow."""
 
     policy: Annotated[str, OneOf(BALANCERS)]
@@ -101,7 +98,7 @@ _SONIC = (
 )
 
 
-class SwitchSpec(_Keys):
+class SwitchSpec(Strict):
     """The buffer of every switch."""
 
     buffer: Bytes = Field(default=2_000_000, description="of a switch, shared by all of its ports, headroom included")

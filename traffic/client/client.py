@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from hpn.testbed.fabric.spec import Strict
+from hpn.testbed.fabric.values import Strict
 from hpn.testbed.files.units import duration
 from hpn.traffic.client.plan import ClientPlan
 from hpn.traffic.client.ranks import PER_HOST, ClientRank

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 from hpn.testbed.fabric.marking import Marker
-from hpn.testbed.fabric.spec import parse_rate
+from hpn.testbed.fabric.values import parse_rate
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.document import Plain, Where, shorten
 from hpn.testbed.files.units import parse_duration, parse_size

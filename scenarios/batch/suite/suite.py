@@ -22,7 +22,8 @@ from hpn.scenarios.run.client_site import Library, library
 from hpn.scenarios.run.repeats import too_few
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.load import load_topology
-from hpn.testbed.fabric.spec import FabricSpec, Strict
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.values import Strict
 from hpn.testbed.files import kinds
 from hpn.testbed.files.check import Mistakes, did_you_mean
 from hpn.testbed.files.document import Document, Plain, Where, read, shorten

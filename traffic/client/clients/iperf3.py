@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.spec import Rate
+from hpn.testbed.fabric.values import Rate
 from hpn.testbed.files.units import duration
 from hpn.testbed.kernel.process.programs import find
 from hpn.traffic.client.client import Client, Site

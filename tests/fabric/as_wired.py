@@ -9,7 +9,6 @@ from typing import Any
 from hpn.testbed.fabric.exporting import settings_of, wiring_of
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.files.document import Plain
 
 _NODES = {"host": ("gpu-{}", "node{}", "h_{}", "R1.gpu{}"), "tor": ("leaf{}", "tor-{}", "sw-rack{}"),
           "agg": ("spine{}", "agg-{}", "S.{}"), "core": ("superspine{}", "core-{}")}  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Interface, IPv4Network
 from itertools import pairwise
+from pathlib import PurePath
 
 from hpn.testbed.fabric.addresses import NicPlan
 from hpn.testbed.fabric.architectures.architecture import Architecture, Problem
@@ -15,11 +16,12 @@ from hpn.testbed.fabric.draft import Cable, FabricDraft, unnumbered
 from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Role
 from hpn.testbed.fabric.spec import WIRED, FabricSpec
 from hpn.testbed.fabric.wired.cables import Cabling, HostNic, WiredCable, cabling_of
-from hpn.testbed.fabric.wired.config_words import SwitchConfig
+from hpn.testbed.fabric.wired.config_words import KINDS, SwitchConfig
 from hpn.testbed.fabric.wired.configs import configs_of
 from hpn.testbed.fabric.wired.rules import given_asns, wiring_problems
 from hpn.testbed.fabric.wired.structure import Structure, structure_of
 from hpn.testbed.fabric.wired.wiring_spec import WiringSpec
+from hpn.testbed.files.document import shorten
 
 _COUNTED = "the wiring has every node; leave it out"
 
@@ -152,9 +154,25 @@ def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
         first = next(iter(asns))
         text = f"{first} has an ASN of its own, and per-tier ASNs are hpn's; write bgp: {{asn: per-switch}}"
         problems.append((("wiring", "nodes", first, "asn"), text))
+    problems += _configs(spec)
     yield from problems
     if not problems:
         yield from _planes_and_rails(spec.wiring)
+
+
+def _configs(spec: FabricSpec) -> Iterator[Problem]:
+    """Yield configurations that hpn cannot run: of another kind, not read from their file, or beside per-tier ASNs."""
+    nodes = {} if spec.wiring is None else spec.wiring.nodes
+    for name, node in nodes.items():
+        if node.config is None:
+            continue
+        where = ("wiring", "nodes", name, "config")
+        if isinstance(node.config, str):
+            yield where, f"{shorten(node.config)} is read from a topology file only; write {{file: ..., text: ...}}"
+        elif (kind := PurePath(node.config.file).name) not in KINDS:
+            yield where, f"hpn runs no {shorten(kind)}; write a path to one of {', '.join(KINDS)}"
+        elif not spec.bgp.valleys:
+            yield where, f"{name} has a configuration of its own; write bgp: {{asn: per-switch}}"
 
 
 def _planes_and_rails(wiring: WiringSpec) -> Iterator[Problem]:

@@ -22,10 +22,10 @@ _OF_KERNEL = {
 _RESERVED = re.compile(r"plane\d+|all|.*\.r\d+")
 """Names that hpn gives: planes, all, NICs."""
 _JOINS = {("host", "tor"), ("tor", "agg"), ("agg", "core")}
+_SWITCHES = ("tor", "agg", "core")
 _ROLES_OF = {
-    "segment": ("host", "tor"), "spare": ("host",), "nics": ("host",), "system_id": ("tor",),
-    "plane": ("tor", "agg", "core"), "asn": ("tor", "agg", "core"), "router_id": ("tor", "agg", "core"),
-    "rail": ("tor", "agg"), "pod": ("host", "tor", "agg"),
+    "segment": ("host", "tor"), "spare": ("host",), "nics": ("host",), "system_id": ("tor",), "rail": ("tor", "agg"),
+    "pod": ("host", "tor", "agg"), "plane": _SWITCHES, "asn": _SWITCHES, "router_id": _SWITCHES, "config": _SWITCHES,
 }  # fmt: skip
 """Keys of a node that not all roles have."""
 

@@ -204,6 +204,14 @@ class Fabric:
         return {n.ip: n for n in self.nics}
 
     @cached_property
+    def tors_of_subnet(self) -> Mapping[str, frozenset[str]]:
+        """ToRs that announce each NIC subnet: all those with a NIC in it."""
+        found: dict[str, set[str]] = {}
+        for nic in self.nics:
+            found.setdefault(nic.subnet, set()).update(link.upper.node for link in nic.links)
+        return {subnet: frozenset(tors) for subnet, tors in found.items()}
+
+    @cached_property
     def tor_port_by_lacp(self) -> Mapping[tuple[str | None, int, int], Port]:
         """ToR access port by its LACP system ID, key and port number."""
         ends = (link.upper for link in self.links if link.kind is LinkKind.ACCESS)

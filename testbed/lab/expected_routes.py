@@ -19,15 +19,19 @@ def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
     adjacency = Adjacency(fabric)
     routes: dict[str, dict[str, int]] = {node.name: {} for node in fabric.switches}
     hops_to: dict[frozenset[str], dict[str, int]] = {}
-    for nic in fabric.nics:
-        tors = frozenset(link.upper.node for link in nic.links)
+
+    def hops(tors: frozenset[str]) -> dict[str, int]:
         if tors not in hops_to:
             hops_to[tors] = _next_hops(adjacency, tors)
-        host, subnet = f"{nic.ip}/32", nic.subnet
-        for switch, hops in hops_to[tors].items():
-            routes[switch][host] = max(hops, 1)
+        return hops_to[tors]
+
+    for nic in fabric.nics:
+        for switch, many in hops(frozenset(link.upper.node for link in nic.links)).items():
+            routes[switch][f"{nic.ip}/32"] = max(many, 1)
+    for subnet, tors in fabric.tors_of_subnet.items():
+        for switch, many in hops(tors).items():
             if switch not in tors:
-                routes[switch][subnet] = hops
+                routes[switch][subnet] = many
     return routes
 
 

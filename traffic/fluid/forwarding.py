@@ -186,8 +186,8 @@ class Forwarding:
         return tors, towards
 
     def _class(self, nic: Nic) -> int:
-        wired = frozenset(link.upper.node for link in nic.links)
-        return self._classes.setdefault((self.owners(nic), wired), len(self._classes))
+        key = (self.owners(nic), self.fabric.tors_of_subnet[nic.subnet])
+        return self._classes.setdefault(key, len(self._classes))
 
     def _hops_of(self, node: int, group: int, ingress: int) -> tuple[_Hop, ...]:
         """Return the next hops of a switch towards NICs of a class; ``ingress``: the directed link, at preset Cores."""

@@ -17,7 +17,7 @@ from hpn.testbed.routing.bird.daemon import BIRD, FOLDER, BirdDaemon, find_bird
 from hpn.testbed.routing.own.refused import no_drain
 
 _TIMEOUT_S = 30
-_AROUND = LOG + 'debug protocols {{ states, events }};\ninclude "{path}";\n'
+_AROUND = 'debug protocols { states, events };\ninclude "%s";\n'
 _BAD_LINE = re.compile(r"^bird: \S*?:(\d+):\d+ (.*)$")
 
 
@@ -35,7 +35,7 @@ class OwnBird(BirdDaemon):
             raise no_drain(self.node, self._own)
         path = FOLDER / f"{self.node.name}.own.conf"
         path.write_text(self._own.text)
-        return _AROUND.format(path=path)
+        return LOG + _AROUND % path
 
     def _session(self, name: str) -> str:
         return self._names.get(name, name)

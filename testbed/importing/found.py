@@ -16,7 +16,7 @@ from hpn.testbed.files.document import Document, Where
 class Place:
     """A place in a file; as text it is 'file:line'."""
 
-    document: Document
+    document: Document = field(repr=False)
     where: Where = ()
 
     def __str__(self) -> str:

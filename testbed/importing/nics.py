@@ -38,7 +38,7 @@ def nics_of(
     groups = _groups(host, ports, wishes, mistakes)
     if len(ports) == 1 and groups and groups[0].name is None and ports[0].end.address is None:
         return {}
-    names = _lag_names(groups, {each.name for each in ports})
+    names = _lag_names(host, groups, {each.name for each in ports})
     return {name: _nic(host, group) for name, group in zip(names, groups, strict=True)}
 
 
@@ -85,9 +85,9 @@ def _wished(wish: tuple[str, ...], rest: list[HostPort]) -> list[_Group]:
     return found
 
 
-def _lag_names(groups: Sequence[_Group], taken: set[str]) -> list[str]:
-    """Return a name for each LAG: the file's where Linux can have it, else bond0, bond1, ..."""
-    own = [g.name if g.name is not None and linux_name(g.name) == g.name else None for g in groups]
+def _lag_names(host: FoundNode, groups: Sequence[_Group], taken: set[str]) -> list[str]:
+    """Return a name for each LAG: the host's own where Linux can have it, else bond0, bond1, ..."""
+    own = [g.name if g.name in host.nics and linux_name(g.name) == g.name else None for g in groups]
     used = {*taken, *(name for name in own if name is not None)}
     numbered = (name for n in range(len(groups) + len(used) + 1) if (name := f"bond{n}") not in used)
     return [name if name is not None and name not in taken else next(numbered) for name in own]

@@ -8,7 +8,7 @@ from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.document import shorten
-from hpn.testbed.importing.formats import containerlab, csv_cables, netlab, sonic
+from hpn.testbed.importing.formats import containerlab, csv_cables, netbox, netlab, simai, sonic
 from hpn.testbed.importing.importer import Imported, Importer, SourceText
 from hpn.testbed.importing.resolving import imported
 from hpn.testbed.importing.wishes import Wishes
@@ -16,7 +16,7 @@ from hpn.testbed.importing.wishes import Wishes
 IMPORTERS: Registry[Importer] = Registry(
     "importer",
     lambda importer: importer.name,
-    (containerlab.IMPORTER, netlab.IMPORTER, sonic.IMPORTER, csv_cables.IMPORTER),
+    (containerlab.IMPORTER, netlab.IMPORTER, sonic.IMPORTER, netbox.IMPORTER, simai.IMPORTER, csv_cables.IMPORTER),
     of=Importer,
 )
 """Every format; plug-ins add theirs with ``IMPORTERS.add(Importer(...))``."""

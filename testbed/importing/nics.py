@@ -87,7 +87,7 @@ def _wished(wish: tuple[str, ...], rest: list[HostPort]) -> list[_Group]:
 
 def _lag_names(host: FoundNode, groups: Sequence[_Group], taken: set[str]) -> list[str]:
     """Return a name for each LAG: the host's own where Linux can have it, else bond0, bond1, ..."""
-    own = [g.name if g.name in host.nics and linux_name(g.name) == g.name else None for g in groups]
+    own = [g.name if g.name and g.name in host.nics and linux_name(g.name) == g.name else None for g in groups]
     used = {*taken, *(name for name in own if name is not None)}
     numbered = (name for n in range(len(groups) + len(used) + 1) if (name := f"bond{n}") not in used)
     return [name if name is not None and name not in taken else next(numbered) for name in own]

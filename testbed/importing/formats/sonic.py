@@ -105,8 +105,8 @@ class _Switch:
 
     def end(self, port: str) -> End:
         """Return the end of a cable at a port."""
-        speed = self.file.PORT[port].speed if port in self.file.PORT else None
-        rate = int(speed) * _MBPS if re.fullmatch(r"[1-9][0-9]{0,8}", str(speed), re.ASCII) else None
+        speed = str(self.file.PORT[port].speed) if port in self.file.PORT else ""
+        rate = int(speed) * _MBPS if re.fullmatch(r"[1-9][0-9]{0,8}", speed, re.ASCII) else None
         return End(self.name, port, self.addresses.get(port), rate)
 
 

@@ -51,6 +51,7 @@ FOLLOWERS: Mapping[str, Sequence[str]] = {
     "break": ["hpn trace {src} {dst} --sport 50000 --lab {lab}", "hpn mend {part} --lab {lab}"],
     "mend": ["hpn inspect broken --lab {lab}"],
     "topology new": ["hpn plan {file}"],
+    "topology import": ["hpn plan {file}"],
     "report": ["hpn compare {runs}"],
     "compare": [
         "hpn compare {runs} [--across {across}] --html comparison.html",

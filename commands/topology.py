@@ -12,6 +12,7 @@ import click
 from hpn.commands.completing import presets
 from hpn.commands.followers import tell_next
 from hpn.commands.schemas import Begun, schema_command, schema_option
+from hpn.commands.topology_import import topology_import
 from hpn.results.text.printable import printable
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.json_schema import topology_schema
@@ -27,6 +28,7 @@ def topology() -> None:
     """Topology files, for your own fabric; hpn plan FILE checks one."""
 
 
+topology.add_command(topology_import)
 topology.add_command(schema_command("topology", "docs/architectures.md", topology_schema))
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import StringIO
 from itertools import islice
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.values import parse_rate
 from hpn.testbed.files.document import Document, shorten
-from hpn.testbed.importing.found import Cable, End, Found, FoundNode, Left, Place
+from hpn.testbed.importing.found import Cable, End, Found, FoundNic, FoundNode, Left, Place
 from hpn.testbed.importing.importer import Importer, SourceText
 from hpn.testbed.importing.mistakes import ImportMistakes
 from hpn.testbed.importing.rolewords import role_of
@@ -53,7 +54,16 @@ def read(sources: Sequence[SourceText]) -> Found:
                 _add_nodes(nodes, cable, row, mistakes)
     mistakes.check()
     left = (Left("columns", "not part of a wiring", tuple(dict.fromkeys(unused))),) if unused else ()
-    return Found(tuple(nodes.values()), tuple(cables), left)
+    return Found(tuple(_with_nics(nodes, cables)), tuple(cables), left)
+
+
+def _with_nics(nodes: Mapping[str, FoundNode], cables: Sequence[Cable]) -> Iterator[FoundNode]:
+    """Yield the nodes with the LAGs that columns name."""
+    lags: dict[str, dict[str, FoundNic]] = {}
+    for end in (end for cable in cables for end in cable.ends if end.nic is not None):
+        lags.setdefault(end.node, {})[end.nic or ""] = FoundNic()
+    for name, node in nodes.items():
+        yield replace(node, nics=lags.get(name, {}))
 
 
 def _document(source: SourceText) -> Document:

@@ -165,6 +165,10 @@ class _Network:
         self.mistakes = ImportMistakes()
         self.left: dict[str, list[str]] = {}
         self.interfaces = {_label(each): each for each, _ in objects.interfaces}
+        self.lags: dict[str, dict[str, None]] = {}  # LAG interfaces by device, in the order of the files
+        for each, _ in objects.interfaces:
+            if each.lag is not None and each.lag.name:
+                self.lags.setdefault(_of(each) or "", {})[each.lag.name] = None
         self.addresses = {
             _label(each.assigned_object): address
             for each, _ in objects.addresses

@@ -70,41 +70,42 @@ class _Lines(Mapping[Where, int]):
 
 
 def _lines(text: str, top: Where) -> dict[Where, int]:
-    """Walk over valid JSON text and return the line of each value; deep levels are left out."""
+    """Walk over valid JSON text and return the line of each key and list item; deep levels are left out."""
     found: dict[Where, int] = {}
-    line, counted = 1, 0
+    line, counted, at = 1, 0, 0
     where: list[str | int] = list(top)
-    closers: list[str] = []
-    at = 0
+    opened: list[str] = []
     while at < len(text):
         character = text[at]
-        line, counted = line + text.count("\n", counted, at), at
+        after = at + 1
+        is_item = False
         if character in "{[":
-            closers.append(character)
+            opened.append(character)
             where.append(0 if character == "[" else "")
-            at += 1
-            if character == "[":
-                _note(found, where, line)
+            is_item = character == "["
         elif character in "}]":
-            closers.pop()
+            opened.pop()
             where.pop()
-            at += 1
         elif character == ",":
-            at += 1
-            if closers[-1] == "[":
-                last = where[-1]
-                where[-1] = last + 1 if isinstance(last, int) else 0
-                _note(found, where, line)
+            is_item = opened[-1] == "["
+            where[-1] = _following(where[-1])
         elif character == '"':
-            string, at = _string(text, at)
-            after = _end_of_blank(text, at)
-            if closers and closers[-1] == "{" and text[after : after + 1] == ":":
+            string, after = _string(text, at)
+            if opened and opened[-1] == "{" and text.startswith(":", _end_of_blank(text, after)):
                 where[-1] = string
+                line, counted = line + text.count("\n", counted, at), at
                 _note(found, where, line)
-                at = after + 1
         else:
-            at = _end_of(text, at)
+            after = _end_of(text, at)
+        at = _end_of_blank(text, after) if is_item else after
+        if is_item:
+            line, counted = line + text.count("\n", counted, at), at
+            _note(found, where, line)
     return found
+
+
+def _following(step: str | int) -> str | int:
+    return step + 1 if isinstance(step, int) else step
 
 
 def _note(found: dict[Where, int], where: list[str | int], line: int) -> None:

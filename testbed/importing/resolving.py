@@ -99,7 +99,7 @@ def _check_cables(found: Found, mistakes: ImportMistakes) -> None:
 
 
 def _near(name: str, known: set[str]) -> str:
-    near = get_close_matches(name, known, n=2) if len(known) <= 5000 else []
+    near = get_close_matches(name, known, n=2, cutoff=0.5) if len(known) <= 5000 else []
     return f"did you mean {' or '.join(near)}?" if near else "add it to the nodes, or correct the name"
 
 

@@ -187,6 +187,9 @@ class _Network:
                 nodes += [FoundNode(name, cable.place, kind="no devices in these files") for name in fresh]
                 known |= {end.node for end in cable.ends}
         self.mistakes.check()
+        unnamed = [str(place) for each, place in self.objects.devices if not each.name]
+        if unnamed:
+            self.left["device without a name"] = unnamed
         if self.objects.other:
             self.left["neither devices, interfaces, cables nor addresses"] = [f"{self.objects.other} objects"]
         left = tuple(Left("objects", why, tuple(names)) for why, names in self.left.items())
@@ -197,13 +200,11 @@ class _Network:
         given = device.role or device.device_role or _Named()
         role = role_of(given.slug or "") or role_of(given.name or "")
         fields = device.custom_fields or {}
-        asn = next((each for key in _ASN_FIELDS if isinstance(each := fields.get(key), int)), None)
-        lags = {
-            each.lag.name for each, _ in self.objects.interfaces if each.lag and each.lag.name and _of(each) == name
-        }
-        nics = {lag: FoundNic(self.addresses.get(f"{name}:{lag}")) for lag in sorted(lags)}
+        asn = next((each for key in _ASN_FIELDS if type(each := fields.get(key)) is int), None)
+        nics = {lag: FoundNic(self.addresses.get(f"{name}:{lag}")) for lag in self.lags.get(name, ())}
         about = f"role {shorten(given.slug or given.name)}" if given.slug or given.name else "no role in NetBox"
-        return FoundNode(name, place, role, about, asn if asn and 1 <= asn <= 2**32 - 2 else None, nics=nics)
+        known = asn if isinstance(asn, int) and 1 <= asn <= 2**32 - 2 else None
+        return FoundNode(name, place, role, about, known, nics=nics)
 
     def _cable(self, cable: _Cable, place: Place) -> Cable | None:
         status = cable.status.value if isinstance(cable.status, _Value) else cable.status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,9 @@ links:
 NETLAB = shutil.which("netlab")
 
 
-def _node(role: str | None = None, asn: int | None = None, interfaces: object = ()) -> dict[str, object]:
+def _node(role: str, asn: int | None = None, interfaces: Sequence[object] = ()) -> dict[str, object]:
     bgp = {"as": asn, "router_id": f"10.0.0.{asn - 65000}"} if asn is not None else None
-    return {"role": role, "device": "frr", "bgp": bgp, "interfaces": list(interfaces)}  # type: ignore[call-overload]  # any iterable
+    return {"role": role, "device": "frr", "bgp": bgp, "interfaces": interfaces}
 
 
 def _transformed() -> dict[str, object]:

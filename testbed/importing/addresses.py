@@ -27,7 +27,7 @@ def link_addresses(cables: Sequence[Cable], roles: Mapping[str, str | None]) -> 
             continue
         pair = _pair(given)
         if pair is None:
-            odd.append(cable.label)
+            odd.append(cable.shown)
         else:
             taken[number] = pair
     why = "not two addresses of one IPv4 subnet; numbered by hpn"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hpn.testbed.fabric.wired.wiring_spec import RoleName
-from hpn.testbed.files.document import Document, Where
+from hpn.testbed.files.document import Document, Where, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,13 @@ class End:
 
     @property
     def label(self) -> str:
-        """'node:port'."""
+        """'node:port', as the file has it."""
         return f"{self.node}:{self.port}"
+
+    @property
+    def shown(self) -> str:
+        """The same for a message: short and on one line."""
+        return shorten(self.label, 80, quoted=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,9 @@ class Cable:
     primary: str | None = None
 
     @property
-    def label(self) -> str:
-        """Both ends: 'leaf1:e1 - spine1:e3'."""
-        return f"{self.ends[0].label} - {self.ends[1].label}"
+    def shown(self) -> str:
+        """Both ends for a message: 'leaf1:e1 - spine1:e3'."""
+        return f"{self.ends[0].shown} - {self.ends[1].shown}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import shorten
 from hpn.testbed.importing.found import Place
 
 MOST = 20
@@ -28,6 +29,11 @@ class ImportMistakes:
         _, names = self._found.setdefault((what, text), (place, []))
         names.append(name)
 
+    @property
+    def has_room(self) -> bool:
+        """False once there are more mistakes than are told; a costly hint is then of no use."""
+        return len(self._found) < MOST
+
     def check(self) -> None:
         """Raise InputError if there is a mistake: the first ones, and how many more there are."""
         if not self._found:
@@ -40,7 +46,7 @@ class ImportMistakes:
 
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Return the first names and how many more there are: 'a, b, c and 9 more'."""
-    shown = ", ".join(names[:most])
+    shown = ", ".join(shorten(name, 80, quoted=False) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from hpn.testbed.fabric.wired.wiring_spec import WiredNic
+from hpn.testbed.files.document import shorten
 from hpn.testbed.importing.found import End, FoundNic, FoundNode
 from hpn.testbed.importing.mistakes import ImportMistakes, listed
 from hpn.testbed.importing.portnames import linux_name
@@ -56,19 +57,20 @@ def _groups(host: FoundNode, ports: Sequence[HostPort], wishes: Wishes, mistakes
     groups += [_Group((port,)) for port in alone]
     for group in groups:
         if len(group.ports) > 2:
-            what = f"LAG {group.name} of host {host.name} has {len(group.ports)} ports; a NIC has one or two"
+            what = f"LAG {shorten(group.name)} of host {host.name} has {len(group.ports)} ports; a NIC has one or two"
             mistakes.add(host.place, f"{what}: bundle others with --nic, such as --nic {_pair(group)}")
     return sorted(groups, key=lambda group: ports.index(group.ports[0]))
 
 
 def _add_unbundled(host: FoundNode, ports: Sequence[str], mistakes: ImportMistakes) -> None:
-    pair = "+".join(ports[:2])
-    ways = f"say which are one NIC: --nic {pair}, or that each is one: --nic '{ports[0].rstrip('0123456789/')}*'"
+    pair = shorten("+".join(ports[:2]), quoted=False)
+    each = shorten(ports[0].rstrip("0123456789/"), quoted=False)
+    ways = f"say which are one NIC: --nic {pair}, or that each is one: --nic '{each}*'"
     mistakes.add_for(host.name, host.place, "host", f"nothing bundles its ports {listed(ports, 9)}; {ways}")
 
 
 def _pair(group: _Group) -> str:
-    return "+".join(port.end.port for port in group.ports[:2])
+    return shorten("+".join(port.end.port for port in group.ports[:2]), quoted=False)
 
 
 def _wished(wish: tuple[str, ...], rest: list[HostPort]) -> list[_Group]:

@@ -78,7 +78,7 @@ def _without(found: Found, wishes: Wishes) -> tuple[Found, tuple[Left, ...]]:
     if gone:
         left.append(Left("nodes", "--leave", tuple(node.name for node in found.nodes if node.name in gone)))
     if cut:
-        left.append(Left("cables", "--leave", tuple(cable.label for cable in cut)))
+        left.append(Left("cables", "--leave", tuple(cable.shown for cable in cut)))
     return replace(found, nodes=nodes, cables=tuple(cables)), tuple(left)
 
 
@@ -88,14 +88,14 @@ def _check_cables(found: Found, mistakes: ImportMistakes) -> None:
     known = {node.name for node in found.nodes}
     for cable in found.cables:
         if cable.ends[0].node == cable.ends[1].node:
-            mistakes.add(cable.place, f"{cable.label} has both ends at one node; correct one, or --leave its port")
+            mistakes.add(cable.place, f"{cable.shown} has both ends at one node; correct one, or --leave its port")
         for end in cable.ends:
             if end.node not in known:
-                hint = _near(end.node, known)
-                mistakes.add(cable.place, f"{shorten(end.label)}: there is no node {shorten(end.node)}; {hint}")
+                hint = _near(end.node, known) if mistakes.has_room else "correct the name"
+                mistakes.add(cable.place, f"{end.shown}: there is no node {shorten(end.node)}; {hint}")
             first = places.setdefault(end.label, cable.place)
             if first is not cable.place:
-                mistakes.add(cable.place, f"port {end.label} has a cable already ({first}); correct one of them")
+                mistakes.add(cable.place, f"port {end.shown} has a cable already ({first}); correct one of them")
 
 
 def _near(name: str, known: set[str]) -> str:
@@ -152,13 +152,13 @@ def _check_tiers(nodes: Mapping[str, FoundNode], cables: Sequence[Cable], mistak
         if cable.primary in {end.node for end in cable.ends} and roles == ["tor", "tor"]:
             continue
         if cable.primary is not None:
-            what = f"{cable.label} is the peer link of a stack with the primary {shorten(cable.primary)}"
+            what = f"{cable.shown} is the peer link of a stack with the primary {shorten(cable.primary)}"
             mistakes.add(cable.place, f"{what}; name one of its two ends, and both must be ToRs")
         elif abs(_TIER[roles[0]] - _TIER[roles[1]]) != 1:
             what = (
-                f"{cable.label} joins {roles[0]} and {roles[1]}; cables join neighbouring tiers (host, tor, agg, core)"
+                f"{cable.shown} joins {roles[0]} and {roles[1]}; cables join neighbouring tiers (host, tor, agg, core)"
             )
-            mistakes.add(cable.place, f"{what}: correct a --role, or --leave {cable.ends[0].label}")
+            mistakes.add(cable.place, f"{what}: correct a --role, or --leave {cable.ends[0].shown}")
 
 
 def _role(node: FoundNode) -> RoleName:
@@ -203,7 +203,7 @@ def _rate(cable: Cable, mistakes: ImportMistakes) -> int | None:
     """Return the cable's rate, else its ports'; two speeds that differ are a mistake."""
     speeds = {end.rate_bps for end in cable.ends if end.rate_bps is not None}
     if cable.rate_bps is None and len(speeds) > 1:
-        both = " and ".join(f"{end.label} {(end.rate_bps or 0) / 1e9:g}G" for end in cable.ends)
+        both = " and ".join(f"{end.shown} {(end.rate_bps or 0) / 1e9:g}G" for end in cable.ends)
         mistakes.add(cable.place, f"the ends of a cable have different speeds, {both}; correct one")
     return cable.rate_bps if cable.rate_bps is not None else next(iter(speeds), None)
 

@@ -89,7 +89,7 @@ _NODES = "topology:\n  nodes:\n    leaf1: {group: leaf}\n    h1: {kind: linux}\n
         (_NODES + "  links:\n    - endpoints: [leaf1:e1]\n", "x.clab.yml:6: a link with 1 endpoints; write two"),
         (
             _NODES + "  links:\n    - endpoints: [leaf1:e1, h2:eth1]\n",
-            "x.clab.yml:6: 'h2:eth1': there is no node 'h2'; did you mean h1?",
+            "x.clab.yml:6: h2:eth1: there is no node 'h2'; did you mean h1?",
         ),
         (
             _NODES + "  links:\n    - endpoints: [leaf1, h1:eth1]\n",

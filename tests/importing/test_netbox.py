@@ -166,7 +166,7 @@ def test_a_device_that_hpn_cannot_have_is_not_left_in_silence() -> None:
         (_cable("leaf1 e1", "- e1"), "cables.json:5: an end without a device or a name; correct it in NetBox"),
         (
             _cable("leaf1 e1", "spine9 e1"),
-            "cables.json:5: 'spine9:e1': there is no node 'spine9'; did you mean spine1?",
+            "cables.json:5: spine9:e1: there is no node 'spine9'; did you mean spine1?",
         ),
         (_cable("leaf1 e1", "spine1 e1", a_terminations=7), "a_terminations is 7; write a list"),
     ],

@@ -72,7 +72,7 @@ def test_two_tiers_with_a_dual_homed_server_are_taken() -> None:
 def test_a_cable_that_only_addresses_tell_is_noted() -> None:
     assert read(LEAF1, LEAF2, SPINE3).notes == (
         "no switch is a ToRRouter, so LeafRouter is a tor and SpineRouter an agg",
-        "1 cables are not in DEVICE_NEIGHBOR: both ends have an address of one subnet",
+        "cables that no DEVICE_NEIGHBOR names, but addresses of one subnet at both ends: 1",
     )
 
 

@@ -36,6 +36,8 @@ _WHY = {
 }
 _OF_LINKS = frozenset({"type", "endpoints", "ipv4"})
 _TOPOLOGY = re.compile(r"^topology:\s*$", re.MULTILINE)
+_MOST_CHARACTERS = 4 * 10**6
+"""Parsing takes about 2 s for each million."""
 _NOT_OURS = "a setting of containers; hpn runs none"
 
 
@@ -86,6 +88,9 @@ def read(sources: Sequence[SourceText]) -> Found:
     """Return the network of one file. InputError with every mistake."""
     if len(sources) != 1:
         raise InputError(f"{sources[1].name}: a second topology; containerlab has one file per network, import one")
+    if len(sources[0].text) > _MOST_CHARACTERS:
+        most = f"{_MOST_CHARACTERS / 1e6:.0f} MB"
+        raise InputError(f"{sources[0].name}: larger than {most}; a network of that size is better a CSV of cables")
     document = parse(sources[0].text, sources[0].name)
     file = check(document, _File)
     reader = _Reader(document, file.topology)

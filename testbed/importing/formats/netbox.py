@@ -23,6 +23,7 @@ from hpn.testbed.importing.mistakes import MOST, ImportMistakes
 from hpn.testbed.importing.rolewords import role_of
 
 _INTERFACE = "dcim.interface"
+_MOST_OBJECTS = 500_000
 _KBPS, _GBPS = 1000, 10**9
 _TYPE = re.compile(r"(\d+(?:\.\d+)?)gbase")
 _ASN_FIELDS = ("bgp_asn", "asn")
@@ -111,8 +112,10 @@ class _Objects:
         self.other = 0
 
     def add(self, document: Document, mistakes: Mistakes) -> None:
-        """Add the objects of a file."""
-        for where, data in _listed(document.data, ()):
+        """Add the objects of a file. InputError for too many."""
+        for number, (where, data) in enumerate(_listed(document.data, ())):
+            if number >= _MOST_OBJECTS:
+                raise InputError(f"{document.name}: more than {_MOST_OBJECTS:,} objects; export a part of the network")
             place = Place(document, where)
             keys = data.keys()
             if keys & {"a_terminations", "termination_a", "b_terminations"}:

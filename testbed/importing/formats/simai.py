@@ -21,6 +21,7 @@ from hpn.testbed.importing.mistakes import ImportMistakes
 
 _HEAD = re.compile(r"\s*(\d{1,7}) (\d{1,4}) (\d{1,7}) (\d{1,7}) (\d{1,8}) (\S+)\s*", re.ASCII)
 _LINK = re.compile(r"\s*(\d{1,7})\s+(\d{1,7})\s+(\S+)\s+(\S+)\s+(\S+)\s*", re.ASCII)
+_MOST_ROWS = 500_000
 _HEAD_HINT = "the first line is NODES GPUS_PER_SERVER NVSWITCHES SWITCHES LINKS GPU_TYPE"
 _TIERS: tuple[RoleName, ...] = ("host", "tor", "agg", "core")
 
@@ -40,6 +41,8 @@ class _Topology:
 
     def __init__(self, source: SourceText) -> None:
         self.rows = source.text.splitlines()
+        if len(self.rows) > _MOST_ROWS:
+            raise InputError(f"{source.name}: more than {_MOST_ROWS:,} lines; import a smaller topology")
         self.document = Document(source.name, {}, {(n,): n for n in range(1, len(self.rows) + 2)})
         match = _HEAD.fullmatch(self.rows[0]) if self.rows else None
         if match is None:

@@ -230,7 +230,7 @@ def _notes(switches: Mapping[str, _Switch], cables: Sequence[Cable]) -> Iterator
         yield "ToRRouter is a tor, LeafRouter an agg, SpineRouter a core"
     guessed = sum(cable.place.where[0] == "PORT" for cable in cables)
     if guessed:
-        yield f"{guessed} cables are not in DEVICE_NEIGHBOR: both ends have an address of one subnet"
+        yield f"cables that no DEVICE_NEIGHBOR names, but addresses of one subnet at both ends: {guessed}"
 
 
 def _recognises(source: SourceText) -> bool:

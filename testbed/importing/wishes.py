@@ -24,7 +24,7 @@ class RoleWish:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The options of one import. ``leave``: patterns of nodes, or of cables by 'node:port'; ``nics``: ports of a NIC."""
+    """The options of one import. ``leave``: patterns of nodes, or of cables by 'node:port'; ``nics``: ports of each."""
 
     roles: tuple[RoleWish, ...] = ()
     leave: tuple[str, ...] = ()

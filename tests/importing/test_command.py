@@ -17,7 +17,7 @@ from hpn.testbed.files.document import parse
 from hpn.testbed.importing import sources
 from hpn.testbed.importing.importer import Importer
 from hpn.testbed.importing.importers import IMPORTERS
-from hpn.testbed.importing.portnames import linux_name
+from hpn.testbed.importing.portnames import PortNames, linux_name
 from hpn.testbed.importing.sources import read_sources
 from tests.importing.test_containerlab import LAB
 
@@ -157,6 +157,13 @@ def test_every_importer_says_what_it_reads_and_a_name_is_taken_once() -> None:
 def test_an_interface_gets_a_name_that_linux_can_have(name: str, new: str) -> None:
     assert linux_name(name) == new
     assert len(new) <= 15
+
+
+def test_two_ports_that_would_get_one_name_get_two() -> None:
+    names = PortNames()
+    given = [names.given("leaf1", port) for port in ("Ethernet1/1", "Ethernet1-1", "Ethernet1:1", "Ethernet1/1")]
+    assert given == ["Ethernet1-1", "Ethernet1-1-2", "Ethernet1-1-3", "Ethernet1-1"]
+    assert names.given("leaf2", "Ethernet1:1") == "Ethernet1-1"
 
 
 def _cables(leaves: int, spines: int, hosts: int) -> Iterator[str]:

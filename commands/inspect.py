@@ -22,7 +22,10 @@ from hpn.testbed.lab.service.inspect import CABLING, SECTIONS
 
 _COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
 _QUEUES = "queues"
-_EMPTY = {"broken": "nothing is broken; hpn break TARGET breaks a part"}
+_EMPTY = {
+    "broken": "nothing is broken; hpn break TARGET breaks a part",
+    "missing-routes": "every host route has as many next hops as the links allow",
+}
 
 
 @click.command()
@@ -40,6 +43,8 @@ _EMPTY = {"broken": "nothing is broken; hpn break TARGET breaks a part"}
 @as_json_option
 def inspect(what: str | None, run: Path | None, nodes: tuple[str, ...], lab_name: str | None, as_json: bool) -> None:
     """Show nodes, links, LACP, BGP sessions, routes, ECMP groups and what is broken of a lab as it is now.
+
+    missing-routes: host routes with fewer next hops than whole links allow.
 
     By name alone: cabling (every port asks by LLDP who is at the other end of its cable).
 

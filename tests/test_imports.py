@@ -52,6 +52,7 @@ ROOMS = {
     "hpn.testbed.importing": 39,
     "hpn.testbed.fabric.json_schema": 38,
     "hpn.testbed.fabric.writing": 38,
+    "hpn.testbed.fabric.exporting": 39,
     "hpn.testbed.fabric.load": 37,
     "hpn.testbed.fabric.build": 36,
     "hpn.testbed.fabric.buffers": 33,  # computes the options of a discipline of the kernel

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from hpn.results.graph.grouping import Box, Bundle, Drawn, Level
 from hpn.testbed.fabric.model import LinkKind, Role
+from hpn.testbed.fabric.spec import WIRED
 
 MARGIN = 16.0
 LEFT = 86.0  # for the names of the rows
@@ -125,6 +126,8 @@ def _size(found: Drawn, box: Box) -> _Size:
     nics = len(found.fabric.nics)
     cell = next(width for most, width in _CELLS if nics <= most)
     width = cell * max(1, len(found.fabric.nics_of(box.name)))
+    if found.fabric.spec.architecture == WIRED:  # no number stands for the name
+        return _Size(max(width, text_width(box.lines[0]) + 4), _HOST_HEIGHT, box.lines)
     if text_width(box.name) + 4 <= width:
         return _Size(width, _HOST_HEIGHT, box.lines)
     short = (f"h{box.members[0].index}",)
@@ -238,9 +241,13 @@ def _segments(found: Drawn, blocks: Mapping[Block, Span], hosts: Span) -> tuple[
         return ()
     top, tall = hosts
     return tuple(
-        Frame(f"p{pod}.s{segment}", begin - STRIP, top - 5, end - begin + STRIP, tall + 10)
+        Frame(_segment_name(found, pod, segment), begin - STRIP, top - 5, end - begin + STRIP, tall + 10)
         for (pod, segment), (begin, end) in blocks.items()
     )
+
+
+def _segment_name(found: Drawn, pod: int, segment: int | None) -> str:
+    return f"segment {segment}" if found.fabric.spec.architecture == WIRED else f"p{pod}.s{segment}"
 
 
 def _lines(found: Drawn, placed: Mapping[str, PlacedBox]) -> tuple[Line, ...]:

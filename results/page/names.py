@@ -149,5 +149,5 @@ def _node(fabric: Fabric, node: Node) -> str:
 def _where(fabric: Fabric, node: Node) -> str:
     """Return ' in segment 1', or ' in segment 1 of pod 0' if there are several pods."""
     places = [] if node.segment is None else [f"segment {node.segment}"]
-    places += [f"pod {node.pod}"] if fabric.spec.pods > 1 and node.role is not Role.CORE else []
+    places += [f"pod {node.pod}"] if fabric.pods > 1 and node.role is not Role.CORE else []
     return f" in {' of '.join(places)}" if places else ""

@@ -39,11 +39,10 @@ def _parts(fabric: Fabric) -> Iterator[str]:
 
 
 def _size(fabric: Fabric) -> Iterator[str]:
-    spec = fabric.spec
-    if spec.pods > 1:
-        yield many(spec.pods, "pod")
-    yield f"{many(spec.segments, 'segment')} of {many(spec.hosts, 'host')}"
-    yield many(spec.rails, "rail")
+    if fabric.pods > 1:
+        yield many(fabric.pods, "pod")
+    yield f"{many(fabric.segments, 'segment')} of {many(fabric.hosts_of_a_segment, 'host')}"
+    yield many(fabric.rails, "rail")
     yield many(fabric.planes, "plane")
     roles = Counter(node.role for node in fabric.nodes)
     yield from (many(roles[role], name) for role, name in ROLES.items() if roles[role] and role is not Role.HOST)

@@ -81,7 +81,7 @@ def fabric_json(fabric: Fabric) -> bytes:
 
 def _left_out(spec: FabricSpec) -> Mapping[str, bool | set[str]]:
     """Return the keys that fabrics of an older hpn do not have, where they change nothing."""
-    found: dict[str, bool | set[str]] = {}
+    found: dict[str, bool | set[str]] = {"wiring": True}  # the file has the nodes and links themselves
     if spec.switch is None:
         found["switch"] = True
     if not spec.bgp.valleys:

@@ -21,10 +21,10 @@ from hpn.results.run.folder import RunFolder
 from hpn.results.run.manifest import Manifest
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.spec import WIRED, FabricSpec
 
 FABRIC, DRILL, SETTINGS = "fabric", "drill", "settings"
-_NO_PART: Mapping[str, bool | set[str]] = {"name": True, "seed": True, "lag": True, "ecn": {"marker"}}
+_NO_PART: Mapping[str, bool | set[str]] = {"name": True, "seed": True, "lag": True, "wiring": True, "ecn": {"marker"}}
 _DIGITS = 16
 _LONGEST = 80
 _MOST_TOLD, _MOST_WORDS = 8, 3
@@ -45,7 +45,7 @@ class Identity:
 UNKNOWN = Identity({}, {})
 RUN_BY = ("host_profile", "nic", "lacp", "stack", "bgp", "path_control")
 """Sections of a topology that configure how a fabric is run; all other keys define the fabric itself."""
-_OF_FABRIC = {*FabricSpec.model_fields, "links", "host_profile"}
+_OF_FABRIC = {*FabricSpec.model_fields, "nodes", "links", "host_profile"}
 
 
 def experiment_of(digests: Mapping[str, str]) -> str:
@@ -63,13 +63,23 @@ def identity_of(fabric: Fabric, drill: AskedDrill, phase_ms: float = 0.0) -> Ide
     links: list[JsonValue] = [*sorted(f"{link.name} {link.rate_bps}" for link in fabric.links)]
     given: JsonValue = fabric.spec.model_dump(mode="json", exclude={**_NO_PART, "profile": True}, exclude_defaults=True)
     course, settings = _course(drill, round(phase_ms * 1e6)), _settings(drill)
-    found: dict[str, JsonValue] = {FABRIC: [given, seed, links], DRILL: course, SETTINGS: settings}
+    found: dict[str, JsonValue] = {FABRIC: [given, seed, links, *_nodes(fabric)], DRILL: course, SETTINGS: settings}
     whole: dict[str, JsonValue] = fabric.spec.model_dump(mode="json", exclude=_NO_PART)
     whole = {"host_profile": whole.pop("profile"), **whole}  # a drill's measurement has a profile too
+    if nodes := _nodes(fabric):
+        whole["nodes"] = digest_of(nodes)
     words = {**whole, "seed": seed, "links": _counted(fabric), **course, **(settings or {})}
     return Identity(
         {part: digest_of(content) for part, content in found.items() if content is not None}, dict(_flat("", words))
     )
+
+
+def _nodes(fabric: Fabric) -> list[JsonValue]:
+    """Return the nodes of a fabric that its settings do not imply, a line for each."""
+    if fabric.spec.architecture != WIRED:
+        return []
+    given = ("role", "pod", "index", "segment", "rail", "plane", "spare", "asn", "router_id", "lacp_system")
+    return [f"{node.name} {' '.join(str(getattr(node, key)) for key in given)}" for node in fabric.nodes]
 
 
 def _counted(fabric: Fabric) -> dict[str, JsonValue]:

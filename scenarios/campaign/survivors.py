@@ -15,7 +15,7 @@ from hpn.failover.analysis.model import EdgeKind, Relation
 from hpn.failover.faults import MS, Fault, PlannedFault, VisibleTo
 from hpn.scenarios.drill.blast_radius import relations
 from hpn.testbed.fabric.model import Fabric, Nic
-from hpn.testbed.routing.distances import adjacency, distances
+from hpn.testbed.routing.distances import Adjacency
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.streams.qp import RetryPolicy
 
@@ -89,14 +89,18 @@ def _touches(fabric: Fabric, fault: Fault, flow: FlowSpec) -> bool:
 
 def joined(fabric: Fabric, one: Nic, other: Nic, gone: frozenset[str]) -> bool:
     """Return True if a path is left without the links in ``gone``: up and then down, unless BGP allows valleys."""
+    if fabric.spec.bgp.valleys:
+        return bool(_tors(one, gone) & Adjacency(fabric, gone).reach(_tors(other, gone)).distance.keys())
     return bool(_above(fabric, one, gone) & _above(fabric, other, gone))
 
 
+def _tors(nic: Nic, gone: frozenset[str]) -> set[str]:
+    return {link.upper.node for link in nic.links if link.name not in gone}
+
+
 def _above(fabric: Fabric, nic: Nic, gone: frozenset[str]) -> set[str]:
-    """Return the switches that a NIC reaches by going up; all that it reaches where BGP allows valleys."""
-    if fabric.spec.bgp.valleys:
-        return set(distances(adjacency(fabric, gone), (link.upper.node for link in nic.links if link.name not in gone)))
-    reached = {link.upper.node for link in nic.links if link.name not in gone}
+    """Return the switches that a NIC reaches by going up."""
+    reached = _tors(nic, gone)
     edge = list(reached)
     while edge:
         here = edge.pop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from hpn.failover.analysis.protocol_events import ProtocolEvent
 from hpn.results.judge.repeats.statistic import Statistic
@@ -17,20 +18,32 @@ from hpn.scenarios.expect.metric import Metric, Shape, Traffic
 from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.expect.scope import Scope
 from hpn.scenarios.expect.selection import At, Bound, Flows, Whose
+from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Plain, Where, shorten
 
 Found = list[tuple[Expectation, Where]]
 
 
-def expectations_of(mistakes: Mistakes) -> Found:
-    """Return every valid expectation under ``expect`` with the place of its limit; mistakes are noted."""
+def expectations_of(mistakes: Mistakes, fabric: Fabric | None) -> Found:
+    """Return every valid expectation under ``expect`` with the place of its limit; mistakes are noted.
+
+    ``fabric`` tells whose peers are local; None where it has mistakes of its own.
+    """
     entries = mistakes.document.data.get("expect")
     found: Found = []
     for at, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, dict):
             found += _expectation(mistakes, ("expect", at), entry)
-    return found
+    hosts = () if fabric is None else fabric.hosts
+    segments = {host.name: (host.pod, host.segment or 0) for host in hosts}
+    return [(_placed(expectation, segments), where) for expectation, where in found]
+
+
+def _placed(expectation: Expectation, segments: Mapping[str, tuple[int, int]]) -> Expectation:
+    """Return an expectation about peers with the segment of each host."""
+    scope = expectation.scope
+    return replace(expectation, scope=replace(scope, segments=segments)) if scope.peer else expectation
 
 
 def _expectation(mistakes: Mistakes, where: Where, entry: dict[str, Plain]) -> Found:

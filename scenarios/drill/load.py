@@ -57,7 +57,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         spec = spec.model_copy(update={"soft_roce": True})
     profile = _profile(document.data.get("profile"))
     timeline, faults = timeline_of(mistakes, profile, fabric)
-    expectations = expectations_of(mistakes)
+    expectations = expectations_of(mistakes, fabric)
     sample, captures = _sample(mistakes), _captures(mistakes)
     complete = timeline is not None and len(faults) == len(entries_of(document))
     flows = () if alone and "job" not in document.data else _flows(mistakes, workload, job, fabric, faults)

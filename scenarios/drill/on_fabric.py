@@ -29,6 +29,7 @@ from hpn.testbed.files.document import Document, Plain, Where
 
 _SIZES = {
     "name", "pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups", "seed",
+    "wiring",
 }  # fmt: skip
 """Sizes of a topology; a drill's targets imply the sizes that it needs."""
 _ALWAYS = {"nic_port_rate", "uplink_rate", "core_rate", "scale", "profile"}
@@ -65,7 +66,7 @@ def _check_touches(own: Drill, there: Drill) -> None:
     """Raise InputError when the faults hit traffic on the drill's own fabric and none on the new one."""
     if _touches(own) and not _touches(there):
         targets = ", ".join(dict.fromkeys(planned.fault.target for planned in there.timeline.faults))
-        alone = "there is one segment" if build(there.topology).spec.segments == 1 else "nothing crosses it"
+        alone = "there is one segment" if build(there.topology).segments == 1 else "nothing crosses it"
         raise InputError(f"no traffic of the drill meets {targets} on this fabric: {alone}")
 
 
@@ -191,7 +192,7 @@ def _fitted(data: dict[str, Plain], own: Drill, fabric: Fabric) -> Iterator[str]
     active = [host for host in fabric.hosts if not host.spare]
     most = {
         "hosts": len(active),
-        "gpus": fabric.spec.rails,
+        "gpus": fabric.rails,
         "segments": len({(host.pod, host.segment) for host in active}),
     }
     for key, many in most.items():

@@ -12,6 +12,8 @@ from hpn.testbed.fabric.model import Fabric, Nic, Node, Role
 from hpn.testbed.files.document import shorten
 from hpn.traffic.flows.flow import FlowSpec, default_sports
 
+_WIRED_SPARE = "write spare: yes for a host of the wiring"
+
 
 @dataclass(frozen=True, slots=True)
 class SpareAssignment:
@@ -50,9 +52,8 @@ def no_spare(fabric: Fabric, host: str) -> str:
         return ""
     where = f"{_segment(fabric.node(host))} has no {'other ' if fabric.node(host).spare else ''}spare host"
     raised = fabric.spec.spare_hosts + 1
-    way_out = f"write spare_hosts: {raised} in the topology" + (
-        ", or take the preset tiny-spare" if raised == 1 else ""
-    )
+    preset = ", or take the preset tiny-spare" if raised == 1 else ""
+    way_out = f"write spare_hosts: {raised} in the topology{preset}" if fabric.spec.wiring is None else _WIRED_SPARE
     return f"{where} to take over from {host}; {way_out}"
 
 
@@ -115,7 +116,7 @@ def _is_host(fabric: Fabric, name: str) -> bool:
 
 
 def _segment(host: Node) -> str:
-    return f"segment p{host.pod}.s{host.segment}"
+    return f"segment {host.segment} of pod {host.pod}"
 
 
 def _spares_beside(fabric: Fabric, host: str) -> list[str]:
@@ -127,7 +128,8 @@ def _spares_beside(fabric: Fabric, host: str) -> list[str]:
 
 def _problem(fabric: Fabric, wanted: Replacement, taken: Mapping[str, str], free: Sequence[str]) -> str:
     """Return why no host can be the spare, named or not, or '' if one can."""
-    more = f"raise spare_hosts of the topology to {fabric.spec.spare_hosts + 1}"
+    raised = f"raise spare_hosts of the topology to {fabric.spec.spare_hosts + 1}"
+    more = raised if fabric.spec.wiring is None else _WIRED_SPARE
     instead = f"write {' or '.join(free[:3])}" if free else more
     here = _segment(fabric.node(wanted.host))
     if not wanted.spare:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
-from hpn.failover.faults import FAULTS, Fault, PlannedFault, make, parameters, settled
+from hpn.failover.faults import FAULTS, Fault, PlannedFault, Unit, make, parameters, settled
 from hpn.scenarios.drill.model import Profile, Timeline
 from hpn.scenarios.drill.schema import FaultEntry, TimelineSection, fault_model
 from hpn.scenarios.drill.spares import assigned
@@ -84,9 +84,15 @@ def _fault(
     if section is None:
         return None
     values = section.model_dump()
-    arguments = {name: values[p.key] for name, p in parameters(FAULTS[kind]).items()}
-    fault = _settled(make(kind, section.target, arguments), fabric)
+    found = {name: (values[p.key], p.unit) for name, p in parameters(FAULTS[kind]).items()}
+    arguments = {name: _named(value, fabric) if unit is Unit.NAME else value for name, (value, unit) in found.items()}
+    fault = _settled(make(kind, _named(section.target, fabric), arguments), fabric)
     return PlannedFault(section.id or default_id, fault, section.at, _restored_after(section))
+
+
+def _named(text: str, fabric: Fabric | None) -> str:
+    """Return a part's name; a link may also be named by one of its ports, 'leaf1:Ethernet0'."""
+    return text if fabric is None else fabric.named(text)
 
 
 def _settled(fault: Fault, fabric: Fabric | None) -> Fault:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class Scope:
     nics: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     peer: str = ""  # 'local': both ends of a flow in one segment; 'remote': in different ones; '': either
+    segments: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False)
+    """Pod and segment of each host; only where ``peer`` is given."""
 
     def __bool__(self) -> bool:
         return self != EVERYWHERE
@@ -40,8 +42,12 @@ class Scope:
     def has_flow(self, src_nic: str, dst_nic: str, plane: int | None) -> bool:
         """Return True if a flow matches: one of its ends, and its plane."""
         inside = not self.of_nics or self.has_nic(src_nic) or self.has_nic(dst_nic)
-        fits = not self.peer or self.peer == peer_of(src_nic, dst_nic)
+        fits = not self.peer or self.peer == self._peer_of(src_nic, dst_nic)
         return inside and fits and (not self.planes or plane in self.planes)
+
+    def _peer_of(self, src_nic: str, dst_nic: str) -> str:
+        one, other = (self.segments.get(place_of(nic)[0]) for nic in (src_nic, dst_nic))
+        return "local" if one == other else "remote"
 
     def touches(self, src_nic: str, dst_nic: str, plane: int | None) -> bool:
         """Return True if a flow touches any of the parts."""
@@ -75,9 +81,3 @@ def place_of(nic: str) -> tuple[str, int | None]:
     """Return the host and rail of a NIC from its name; the rail is None for a name that no fabric gives."""
     host, _, rail = nic.rpartition(".r")
     return host, int(rail) if rail.isdecimal() else None
-
-
-def peer_of(src_nic: str, dst_nic: str) -> str:
-    """Return 'local' if two NICs are in one segment, whose ToRs they share, else 'remote', from their names."""
-    one, other = (nic.split(".")[:2] for nic in (src_nic, dst_nic))
-    return "local" if one == other else "remote"

@@ -15,7 +15,7 @@ from hpn.scenarios.run.phase import phase_of
 from hpn.scenarios.run.run_order import Order
 from hpn.testbed import versions
 from hpn.testbed.lab.lab import Lab
-from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.daemons import kinds_of
 
 
 def manifest_of(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:
@@ -50,7 +50,7 @@ def manifest_of(order: Order, lab: Lab, started_at: str, started_ns: int) -> Man
             "hpn": versions.HPN,
             "python": platform.python_version(),
             "mininet": versions.MININET,
-            spec.bgp.daemon: DAEMONS[spec.bgp.daemon].version(),
+            **{kind.name: kind.version() for kind in kinds_of(lab.fabric)},
         },
         seeds={"fabric": spec.seed, **({} if workload.seed is None else {"workload": workload.seed})},
         summary=order.drill.summary,

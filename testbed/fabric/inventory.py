@@ -167,6 +167,8 @@ def _budget(fabric: Fabric, node: Node, switches: int, spare_hosts: set[str]) ->
 
 def _way_out(budget: SwitchBudget, spec: FabricSpec) -> str:
     """Name the number whose reduction makes the switch fit, with the largest value that does."""
+    if spec.wiring is not None:
+        return f"raise switch_capacity to {_tera(budget.used_bps)}, or take links away"
     over = budget.used_bps - spec.switch_capacity
     if budget.role is Role.TOR:
         hosts = spec.hosts + spec.spare_hosts

@@ -6,6 +6,7 @@ one module per architecture defines the wiring.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -214,6 +215,27 @@ class Fabric:
         return {tor: stack for stack in self.stacks for tor in (stack.primary, stack.secondary)}
 
     @cached_property
+    def pods(self) -> int:
+        """Number of pods that have hosts."""
+        return len({host.pod for host in self.hosts})
+
+    @cached_property
+    def segments(self) -> int:
+        """Most segments of a pod."""
+        return max(Counter(pod for pod, _ in {(host.pod, host.segment) for host in self.hosts}).values(), default=0)
+
+    @cached_property
+    def hosts_of_a_segment(self) -> int:
+        """Most hosts of a segment, spare ones left out."""
+        active = (host for host in self.hosts if not host.spare)
+        return max(Counter((host.pod, host.segment) for host in active).values(), default=0)
+
+    @cached_property
+    def rails(self) -> int:
+        """Most NICs of a host."""
+        return max(map(len, self._nics_of.values()), default=0)
+
+    @cached_property
     def hosts(self) -> tuple[Node, ...]:
         """Hosts, spare ones included."""
         return tuple(n for n in self.nodes if n.role is Role.HOST)
@@ -246,9 +268,18 @@ class Fabric:
         """Return the node of that name. InputError with the nearest names otherwise."""
         return _look_up(self.node_by_name, name, "node")
 
+    @cached_property
+    def _link_at(self) -> Mapping[str, Link]:
+        return {end.label: link for link in self.links for end in (link.lower, link.upper)}
+
     def link(self, name: str) -> Link:
-        """Return the link of that name. InputError with the nearest names otherwise."""
-        return _look_up(self.link_by_name, name, "link")
+        """Return the link of that name, or at that port ('node:interface'). InputError with the nearest names."""
+        return self._link_at.get(name) or _look_up(self.link_by_name, name, "link")
+
+    def named(self, text: str) -> str:
+        """Return the name of the link at a port ('node:interface'); any other text as it is."""
+        link = self._link_at.get(text)
+        return text if link is None else link.name
 
     def nic(self, name: str) -> Nic:
         """Return the NIC of that name. InputError with the nearest names otherwise."""
@@ -256,7 +287,12 @@ class Fabric:
 
     def part(self, name: str) -> Node | Nic | Link:
         """Return the node, NIC or link of that name. InputError with the nearest names otherwise."""
-        parts: dict[str, Node | Nic | Link] = {**self.link_by_name, **self.nic_by_name, **self.node_by_name}
+        parts: dict[str, Node | Nic | Link] = {
+            **self._link_at,
+            **self.link_by_name,
+            **self.nic_by_name,
+            **self.node_by_name,
+        }
         return _look_up(parts, name, "node, NIC or link")
 
     def links_in(self, name: str) -> tuple[Link, ...]:

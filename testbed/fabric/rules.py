@@ -9,7 +9,7 @@ from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.architectures.architecture import Problem
 from hpn.testbed.fabric.buffer_rules import buffer_problems
 from hpn.testbed.fabric.marking import frame_bytes, marker_of, queue_bytes
-from hpn.testbed.fabric.spec import QUEUE_AFFINITY, FabricSpec
+from hpn.testbed.fabric.spec import QUEUE_AFFINITY, WIRED, FabricSpec
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.document import shorten
 from hpn.testbed.lag.datapaths import AUTO, DATAPATHS, candidates
@@ -39,7 +39,7 @@ def _no_cores(spec: FabricSpec) -> Iterator[Problem]:
     architecture = ARCHITECTURES[spec.architecture]
     if architecture.cores:
         return
-    for key in ("pods", "cores", "core_groups", "core_ports"):
+    for key in ("pods", "cores", "core_groups", *(() if spec.wiring else ("core_ports",))):
         given, only = getattr(spec, key), getattr(_DEFAULTS, key)
         if given != only and key not in architecture.meaningless:
             yield (key,), f"{key} is {given}, but {architecture.name} has no Cores to join pods; write {only}"
@@ -50,6 +50,10 @@ def _value(spec: FabricSpec, where: tuple[str, ...]) -> object:
 
 
 def _tiers(spec: FabricSpec) -> Iterator[Problem]:
+    if spec.wiring is not None:
+        if spec.architecture != WIRED:
+            yield ("wiring",), f"wiring means nothing to {spec.architecture}; write architecture: wired"
+        return
     if spec.aggs == 0 and spec.segments > 1:
         yield ("aggs",), f"aggs is 0 but there are {spec.segments} segments to connect; write at least 1"
     if spec.aggs == 0 and spec.uplinks > 1:
@@ -78,6 +82,7 @@ def _ecn(spec: FabricSpec) -> Iterator[Problem]:
     if marker is None:
         return
     rates = [spec.nic_port_rate, *([spec.uplink_rate] if spec.aggs else []), *([spec.core_rate] if spec.cores else [])]
+    rates += [] if spec.wiring is None else [link.rate for link in spec.wiring.links if link.rate is not None]
     for field, problem in marker.problems(queue_bytes(spec, min(rates) // spec.scale), frame_bytes(spec)):
         yield ("ecn", field), f"ecn.{field}: {problem}"
 
@@ -97,9 +102,7 @@ def _timers(spec: FabricSpec) -> Iterator[Problem]:
 
 def _asn(spec: FabricSpec) -> Iterator[Problem]:
     """Yield ASNs per switch below preset Cores: these also use routes that they do not announce, so packets loop."""
-    own = ARCHITECTURES[spec.architecture].core_ports
-    core_ports = own if spec.core_ports == "auto" else spec.core_ports
-    if spec.bgp.valleys and spec.pods > 1 and spec.cores and core_ports == "preset":
+    if spec.bgp.valleys and ARCHITECTURES[spec.architecture].presets_ports(spec):
         text = "bgp.asn per-switch allows valleys, in which the Cores' preset ports send packets round in circles"
         yield ("bgp", "asn"), f"{text}; write core_ports: hash, or asn: per-tier"
 

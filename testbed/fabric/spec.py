@@ -23,6 +23,9 @@ SHARED_SYSTEM_ID = "00:00:5e:00:01:01"
 QUEUE_AFFINITY: Literal["queue-affinity"] = "queue-affinity"
 """Value of ``nic.port_selection``."""
 
+WIRED = "wired"
+"""Architecture of a network that its own file wires."""
+
 CorePorts = Literal["preset", "hash"]
 LacpRate = Literal["fast", "slow"]
 LACP_PERIOD_MS = {"fast": 1_000, "slow": 30_000}
@@ -237,7 +240,7 @@ class FabricSpec(Strict):
     core_groups: int = Field(default=1, ge=1, le=1024, description="an Agg reaches only the Cores of its own group")
     core_ports: Literal["auto", CorePorts] = Field(
         default="auto",
-        description="how a Core picks a next hop; auto: preset per ingress port, in dcn-plus and fat-tree hash",
+        description="how a Core picks a next hop; auto: preset per ingress port, in dcn-plus, fat-tree and wired hash",
     )
     nic_port_rate: Rate = Field(default=200 * 10**9, description="each port of a NIC")
     uplink_rate: Rate = Field(default=400 * 10**9, description="each link between a ToR and an Agg")
@@ -275,6 +278,17 @@ class FabricSpec(Strict):
 
     @model_validator(mode="after")
     def _profiled(self) -> Self:
-        """Give ``lacp`` the profile's values, which later layers may replace: they count as not set."""
+        """Give ``lacp`` the profile's values, which later layers may replace: they count as not set.
+
+        A wired network has path control only where its file says so: production networks have none.
+        """
+        if self.architecture == WIRED and "path_control" not in self.model_fields_set:
+            object.__setattr__(self, "path_control", PathControlSpec(enabled=False))
         object.__setattr__(self, "lacp", self.lacp.under(self.profile))
         return self
+
+    @property
+    def has_cores(self) -> bool:
+        """True if Cores join pods, or a wiring has Cores."""
+        wired = self.wiring is not None and any(node.role == "core" for node in self.wiring.nodes.values())
+        return wired or (self.pods > 1 and self.cores > 0)

@@ -30,7 +30,7 @@ def written(preset: str, settings: Sequence[str]) -> str:
     for setting in settings:
         _lay(data, setting)
     _check(_document(preset, data))
-    text = "\n".join((*_head(preset), *_lines(data, TopologyFile), ""))
+    text = "\n".join((*_head(preset), *setting_lines(data, TopologyFile), ""))
     _check(parse(text, "--set"))
     return text
 
@@ -90,7 +90,7 @@ def _head(preset: str) -> Iterator[str]:
     yield f"preset: {preset}  # by itself: {PRESETS[preset].summary}"
 
 
-def _lines(data: Mapping[str, Plain], model: type[BaseModel], indent: str = "") -> Iterator[str]:
+def setting_lines(data: Mapping[str, Plain], model: type[BaseModel], indent: str = "") -> Iterator[str]:
     """Yield a line for each key, with its description; sections are mappings below their key."""
     for key, value in data.items():
         field = model.model_fields[key]
@@ -98,6 +98,6 @@ def _lines(data: Mapping[str, Plain], model: type[BaseModel], indent: str = "") 
         section = next(iter(models_in(field.annotation)), None)
         if isinstance(value, dict) and value and section is not None:
             yield f"{indent}{key}:{about}"
-            yield from _lines(value, section, f"{indent}  ")
+            yield from setting_lines(value, section, f"{indent}  ")
         else:
             yield f"{indent}{key}: {one_line(value)}{about}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.routing.distances import adjacency, distances
+from hpn.testbed.routing.distances import Adjacency
 
 
 def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
@@ -16,13 +16,13 @@ def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
     BGP picks shortest paths and ECMP keeps all of them, so the next hops are the links to neighbours one step nearer.
     Destinations without a path are left out, as between the rails of a rail-only fabric.
     """
-    neighbours = adjacency(fabric)
+    adjacency = Adjacency(fabric)
     routes: dict[str, dict[str, int]] = {node.name: {} for node in fabric.switches}
     hops_to: dict[frozenset[str], dict[str, int]] = {}
     for nic in fabric.nics:
         tors = frozenset(link.upper.node for link in nic.links)
         if tors not in hops_to:
-            hops_to[tors] = _next_hops(neighbours, tors)
+            hops_to[tors] = _next_hops(adjacency, tors)
         host, subnet = f"{nic.ip}/32", nic.subnet
         for switch, hops in hops_to[tors].items():
             routes[switch][host] = max(hops, 1)
@@ -44,7 +44,7 @@ def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:
     }
 
 
-def _next_hops(neighbours: dict[str, list[str]], origins: frozenset[str]) -> dict[str, int]:
+def _next_hops(adjacency: Adjacency, origins: frozenset[str]) -> dict[str, int]:
     """Return for every switch that can reach ``origins`` the links to neighbours one step nearer (0 at an origin)."""
-    distance = distances(neighbours, origins)
-    return {here: sum(distance[there] == distance[here] - 1 for there in neighbours[here]) for here in distance}
+    reach = adjacency.reach(origins)
+    return {here: sum(reach.leads(here, there) for there in adjacency.neighbours[here]) for here in reach.distance}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hpn.testbed.events import Event, EventSink
 from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.fabric.wired.configs import own_configs
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.nftables.nft import slot as nft_slot
 from hpn.testbed.kernel.ns import NetNs
@@ -26,6 +27,7 @@ from hpn.testbed.lab.kernel_parts import kernel_parts
 from hpn.testbed.lab.large_labs import FibState, is_large
 from hpn.testbed.lab.markers import MarkerKind, PhantomMarks
 from hpn.testbed.lab.parts import LabParts, Requests
+from hpn.testbed.lab.quiet import until_quiet
 from hpn.testbed.lab.reactions import Reactions
 from hpn.testbed.lab.soft_roce import SoftRoce
 from hpn.testbed.lab.stack import Stacks
@@ -36,7 +38,7 @@ from hpn.testbed.lab.wire import Wiring, wire
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.lag.speakers import HERE, Speakers
 from hpn.testbed.routing.bgp import BgpDaemon
-from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.daemons import daemon_of
 from hpn.testbed.routing.pathcontrol.actions import Move
 from hpn.testbed.routing.trace import Flow, trace
 from hpn.testbed.routing.trace import Path as FlowPath
@@ -123,7 +125,7 @@ class Lab:
                 move_listeners=reactions.move_listeners,
                 route_listeners=reactions.route_listeners,
                 _timeline=timeline,
-                _convergence=Convergence.of(grips, routes),
+                _convergence=Convergence.of(grips, {} if own_configs(fabric) else routes),
                 _held=held,
                 _closing=closing.pop_all(),
             )
@@ -152,6 +154,8 @@ class Lab:
             await until_converged(ConvergencePart(self._convergence.above, self.wait_for), timeout_s)
             await self._held.deliver(tors)
         await until_converged(self, timeout_s)
+        if own_configs(self.fabric):  # whose routes only their authors know
+            await until_quiet(self)
 
     async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
         """Evaluate ``condition`` after every event of the lab until it holds.
@@ -232,9 +236,9 @@ def _start_tors(grips: LabParts, tors: dict[str, Tor]) -> None:
 
 
 def _start_daemons(grips: LabParts, reactions: Reactions, bgp: dict[str, BgpDaemon], *, large: bool) -> None:
-    kind = DAEMONS[grips.fabric.spec.bgp.daemon]
-    kind.folder.mkdir(parents=True, exist_ok=True)
     for node in grips.fabric.switches:
+        kind = daemon_of(grips.fabric, node)
+        kind.folder.mkdir(parents=True, exist_ok=True)
         made = bgp[node.name] = kind.make(grips.fabric, node, grips.spaces[node.name], reactions.on_daemon)
         made.large = large
         made.start(holding=large and node.role is Role.TOR)

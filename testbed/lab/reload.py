@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.fabric.model import Fabric, Node
 from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
-from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.daemons import daemon_of
 
 QUIET_NS = 100_000_000
 """Time without a new route after which the feed is over; the routes of one feed come within milliseconds."""
@@ -84,7 +84,7 @@ class Reload:
         self._delivery = Delivery(
             {end.name: end.ifindex for end in uplinks},
             bgp.keepalive_s * _SECOND_NS,
-            DAEMONS[bgp.daemon].route_protocol,
+            daemon_of(fabric, node).route_protocol,
         )
         self._began_ns = now_ns()
         self._limit_ns = self._began_ns + fabric.spec.lacp.reload_delay_s * _SECOND_NS

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.build import build
-from hpn.testbed.fabric.builder import lacp_key
+from hpn.testbed.fabric.draft import lacp_key
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.model import Fabric, LinkKind, Nic, Role
 from hpn.testbed.fabric.presets import PRESETS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shlex
 import shutil
@@ -27,9 +28,11 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.model import Fabric, Port, Role
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.spec import WIRED, FabricSpec
+from tests.fabric.as_wired import somebody_elses
 from tests.results.pictures import SVG, Picture, crossing, overlapping, read, through_boxes
 from tests.results.whole import FABRIC, whole_run
+from tests.strangers.draw import spec_of
 
 
 @cache
@@ -66,6 +69,8 @@ def check(fabric: Fabric, picture: Picture) -> None:
 @st.composite
 def fabrics(draw: st.DrawFn, name: str) -> Fabric:
     """Fabrics of an architecture, as large as is quick to draw node by node."""
+    if name == WIRED:
+        return build(spec_of(somebody_elses(draw(fabrics("hpn")), random.Random(draw(st.integers(0, 99))))))
     values: dict[str, object] = {"architecture": name, "rails": draw(st.integers(1, 3))}
     if name == "fat-tree":
         half = draw(st.integers(1, 2))

@@ -9,7 +9,7 @@ import pytest
 from hpn.failover.analysis.model import DrillMetrics, Relation
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.expect.evidence import RunFacts
-from hpn.scenarios.expect.scope import Scope, peer_of
+from hpn.scenarios.expect.scope import Scope
 from hpn.scenarios.expect.verdict import judge
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import parse
@@ -41,11 +41,14 @@ def measured() -> DrillMetrics:
 
 
 def test_peers_are_local_when_they_share_their_tors() -> None:
-    assert peer_of(HIT, LOCAL) == peer_of(LOCAL, HIT) == "local"
-    assert peer_of(HIT, REMOTE) == "remote"
-    assert peer_of(HIT, "p1.s0.h0.r0") == "remote"
-    assert Scope(peer="remote").has_flow(REMOTE, HIT, None)
-    assert not Scope(peer="local", planes=(0,)).has_flow(REMOTE, HIT, 0)
+    segments = {"p0.s0.h0": (0, 0), "p0.s0.h1": (0, 0), "p0.s1.h0": (0, 1), "p1.s0.h0": (1, 0), "gpu-a": (1, 0)}
+    local, remote = (Scope(peer=peer, segments=segments) for peer in ("local", "remote"))
+    assert local.has_flow(HIT, LOCAL, None)
+    assert local.has_flow(LOCAL, HIT, None)
+    assert local.has_flow("gpu-a.r0", "p1.s0.h0.r0", None)
+    assert remote.has_flow(HIT, REMOTE, None)
+    assert remote.has_flow(HIT, "p1.s0.h0.r0", None)
+    assert not local.has_flow(REMOTE, HIT, 0)
     assert Scope(peer="local")
 
 

@@ -26,6 +26,7 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import Mistakes
 from hpn.testbed.files.document import Document, Plain, parse
+from tests.fabric.as_wired import somebody_elses
 
 MOST_NICS, MOST_LINKS, MOST_SWITCHES = 20, 110, 30
 """A guest of the size of these is some 10 to 20 seconds of one core."""
@@ -37,6 +38,7 @@ _TRIES = 400
 _NAMES = ("mine", "lab-b", "rack-test", "ai-pod-7", "site-north", "poc", "gpu-cluster", "room-2")
 _ARCHITECTURES = {
     "hpn": 10, "dual-tor-clos": 3, "single-tor": 2, "stacked-dual-tor": 1, "dcn-plus": 2, "rail-only": 1, "fat-tree": 1,
+    "wired": 3,
 }  # fmt: skip
 _FAULTS = {
     "link-down": 4, "link-flap": 2, "admin-down": 1, "nic-down": 1, "tor-crash": 4, "agg-crash": 2, "plane-down": 1,
@@ -57,10 +59,13 @@ def fabric(seed: int | str, among: Mapping[str, int] = _ARCHITECTURES, lag: str 
     """A topology file. ``among``: architectures and how often each; ``lag``: the datapath, unless it is drawn."""
     dice = random.Random(f"fabric/{seed}")
     for _ in range(_TRIES):
-        data = _topology(dice, among)
+        wired = "wired" in among and dice.randrange(sum(among.values())) < among["wired"]
+        data = _topology(dice, {name: many for name, many in among.items() if name != "wired"} or {"hpn": 1})
         if lag:
             data["lag"] = lag
         try:
+            made = build(spec_of(data))
+            data = somebody_elses(made, dice) if wired else data
             if fits(build(spec_of(data))):
                 return data
         except InputError:

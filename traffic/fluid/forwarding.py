@@ -10,7 +10,7 @@ which of them a packet takes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
 from hpn.testbed.routing.bird.config import ECMP_LIMIT
-from hpn.testbed.routing.distances import adjacency, distances
+from hpn.testbed.routing.distances import Adjacency, Reach
 from hpn.traffic.flows.flow import ROCE_PORT
 from hpn.traffic.fluid.hashes import addresses, chosen, multipath_hash, words
 
@@ -69,8 +69,8 @@ class Forwarding:
         self._reached: dict[tuple[str, Owners], bool] = {}
         self._hops: dict[tuple[int, int, int], tuple[_Hop, ...]] = {}
         self._presets = {core.name: preset_tables(fabric, core) for core in fabric.switches if core.role is Role.CORE}
-        self._neighbours = adjacency(fabric, self.down)
-        self._distances: dict[Owners, Mapping[str, int]] = {}
+        self._adjacency = Adjacency(fabric, self.down)
+        self._reaches: dict[Owners, Reach] = {}
         self._tors, self._towards = self._last_hops()
 
     def owners(self, nic: Nic) -> Owners:
@@ -109,7 +109,7 @@ class Forwarding:
         if not self.fabric.spec.bgp.valleys:
             return MOST_HOPS
         groups = [self._class_at[group] for group in np.unique(self._class_of[targets]).tolist()]
-        far = (max(self._distance(tors).values(), default=0) for group in groups for tors in group)
+        far = (max(self._reach(tors).distance.values(), default=0) for group in groups for tors in group)
         return 2 + max(far, default=0)
 
     def _deliver(
@@ -230,17 +230,16 @@ class Forwarding:
 
     def _nearer(self, node: Node, owners: Owners) -> Iterator[tuple[Link, int]]:
         """Yield the same where every switch announces its best routes to all: the links to switches one step nearer."""
-        distance = self._distance(owners)
-        here = distance.get(node.name, 0)
+        reach = self._reach(owners)
         for link in self.fabric.links_of(node.name):
             live = link.is_routed and link.name not in self.down
-            if live and distance.get(link.far_end(node.name).node, here) < here:
-                yield link, here
+            if live and reach.leads(node.name, link.far_end(node.name).node):
+                yield link, reach.distance[node.name]
 
-    def _distance(self, tors: Owners) -> Mapping[str, int]:
-        if tors not in self._distances:
-            self._distances[tors] = distances(self._neighbours, tors)
-        return self._distances[tors]
+    def _reach(self, tors: Owners) -> Reach:
+        if tors not in self._reaches:
+            self._reaches[tors] = self._adjacency.reach(tors)
+        return self._reaches[tors]
 
     def _direct(self, agg: str, owners: Owners) -> bool:
         """Return True if an Agg learns the host route from one of the ToRs that have it."""

@@ -11,6 +11,7 @@ from hpn.testbed.fabric.architectures import (
     rail_only,
     single_tor,
     stacked_dual_tor,
+    wired,
 )
 from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
 
@@ -38,4 +39,5 @@ ARCHITECTURES = Architectures(
     dcn_plus.ARCHITECTURE,
     rail_only.ARCHITECTURE,
     fat_tree.ARCHITECTURE,
+    wired.ARCHITECTURE,
 )

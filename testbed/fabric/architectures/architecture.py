@@ -47,3 +47,8 @@ class Architecture:
     cores: bool = True  # Cores can join several pods; False: only one pod, and more are an error
     core_ports: CorePorts = "preset"  # how Cores pick a next hop, unless the topology sets it
     presets: tuple[Preset, ...] = ()
+
+    def presets_ports(self, spec: FabricSpec) -> bool:
+        """Return True if Cores between pods pick next hops by preset ports, on a fabric of ``spec``."""
+        chosen = self.core_ports if spec.core_ports == "auto" else spec.core_ports
+        return spec.has_cores and chosen == "preset"

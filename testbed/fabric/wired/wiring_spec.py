@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from hpn.testbed.fabric.values import Mac, Rate, Strict
 
@@ -21,11 +21,8 @@ ROLE_NAMES = {"leaf": "tor", "spine": "agg", "superspine": "core", "super-spine"
 
 RoleName = Literal["host", "tor", "agg", "core"]
 _Role = Annotated[
-    RoleName,
-    BeforeValidator(
-        lambda given: ROLE_NAMES.get(given, given) if isinstance(given, str) else given,
-        json_schema_input_type=Literal["host", "tor", "leaf", "agg", "spine", "core", "superspine", "super-spine"],
-    ),
+    Literal["host", "tor", "leaf", "agg", "spine", "core", "superspine", "super-spine"],
+    AfterValidator(lambda given: ROLE_NAMES.get(given, given)),
 ]
 _Number = Annotated[int, Field(ge=0, le=4096)]
 _Address = Annotated[str, Field(pattern=r"^[0-9.]+/[0-9]+$", examples=["10.0.0.1/31"])]
@@ -42,6 +39,13 @@ class WiredNic(Strict):
     gateway: _Ip | None = Field(default=None, description="shared by the ToRs; left out: the subnet's last address")
 
 
+class ConfigFile(Strict):
+    """A switch's own configuration: the file's name as the topology file has it, and what it holds."""
+
+    file: str = Field(max_length=256)
+    text: str = Field(max_length=1_000_000)
+
+
 class WiredNode(Strict):
     """One node. Numbers that are left out follow from the links."""
 
@@ -55,6 +59,11 @@ class WiredNode(Strict):
     asn: int | None = Field(default=None, ge=1, le=2**32 - 2, description="switches; needs bgp: {asn: per-switch}")
     router_id: _Ip | None = Field(default=None, description="switches: BGP router ID")
     system_id: Mac | None = Field(default=None, description="ToRs: LACP system ID; left out: lacp.system_id")
+    config: str | ConfigFile | None = Field(
+        default=None,
+        description="switches: frr.conf or bird.conf of its own, a path from this file; left out: hpn writes one",
+        examples=["leaf1/frr.conf"],
+    )
     nics: dict[str, WiredNic] = Field(
         default_factory=dict, description="hosts: by LAG interface, such as bond0; left out: one NIC over its one port"
     )

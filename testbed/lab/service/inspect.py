@@ -12,6 +12,7 @@ from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN
 from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
 from hpn.testbed.lab.cabling import far_ends
+from hpn.testbed.lab.expected_routes import expected_routes
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.lacp_why import why_idle
 from hpn.testbed.lab.service.control import JsonValue
@@ -185,6 +186,17 @@ def _routes(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     return [row for _, row in _main_routes(lab, concerns)]
 
 
+def _missing_routes(lab: Lab, concerns: Concerns) -> list[JsonValue]:
+    """Return host routes with fewer next hops than whole links allow, as a configuration or a fault leaves them."""
+    return [
+        {"node": switch, "prefix": prefix, "next_hops": found, "links_allow": wanted}
+        for switch, routes in expected_routes(lab.fabric).items()
+        if concerns(switch)
+        for prefix, wanted in routes.items()
+        if prefix.endswith("/32") and (found := lab.watcher.next_hops(switch, prefix)) < wanted
+    ]
+
+
 def _main_routes(lab: Lab, concerns: Concerns) -> Iterator[tuple[RouteEvent, dict[str, JsonValue]]]:
     """Yield each route, and its row."""
     for node in filter(lambda switch: concerns(switch.name), lab.fabric.switches):
@@ -269,6 +281,7 @@ SECTIONS: Mapping[str, Callable[[Lab, Concerns], list[JsonValue]]] = {
     "lacp": _lacp,
     "bgp": _bgp,
     "routes": _routes,
+    "missing-routes": _missing_routes,
     "ecmp": _ecmp,
     "steering": _steering,
     "broken": _broken,

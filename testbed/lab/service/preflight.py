@@ -15,7 +15,7 @@ from hpn.testbed.kernel.process import open_files, sandbox
 from hpn.testbed.lab.kernel_parts import kernel_parts
 from hpn.testbed.lab.service import registry
 from hpn.testbed.lab.wire import files_wanted, too_few_files
-from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.daemons import config_problems, kinds_of
 
 _BYTES_PER_NODE = 1_000_000  # namespace and interfaces (measured)
 _BYTES_PER_LINK = 250_000  # ports, LACP and routes in the supervisor (measured: 0.22 to 0.26 MB in large labs)
@@ -33,9 +33,10 @@ def check(fabric: Fabric, *, raising: bool = False) -> None:
 
 def problems(fabric: Fabric, *, raising: bool = False) -> list[str]:
     """Return the same reasons as lines; empty if there are none. MachineError without a folder for labs."""
-    missing = DAEMONS[fabric.spec.bgp.daemon].missing()
+    missing = [why for kind in kinds_of(fabric) if (why := kind.missing()) is not None]
+    missing = missing or config_problems(fabric)
     crowded = () if raising and neighbour_table.may_raise() else _neighbours(fabric)
-    return [*([missing] if missing else []), *crowded, *_memory(fabric), *_files(fabric)]
+    return [*missing, *crowded, *_memory(fabric), *_files(fabric)]
 
 
 def refusals(fabric: Fabric, name: str | None = None) -> list[str]:
@@ -114,7 +115,7 @@ def _neighbours(fabric: Fabric) -> list[str]:
 
 
 def _memory(fabric: Fabric) -> list[str]:
-    daemon = DAEMONS[fabric.spec.bgp.daemon].memory
+    daemon = max(kind.memory for kind in kinds_of(fabric))
     need = len(fabric.nodes) * _BYTES_PER_NODE + len(fabric.links) * _BYTES_PER_LINK + len(fabric.switches) * daemon
     available = available_memory()
     if available is None or need <= available:

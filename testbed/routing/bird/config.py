@@ -16,6 +16,7 @@ avoid a further protocol.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from hpn.testbed.fabric.core_ports import PresetTable, preset_tables
@@ -36,7 +37,9 @@ _OFTEN_HZ = 5
 _KERNEL_SCAN_S, _LARGE_KERNEL_SCAN_S = 20, 60
 """Period of its kernel route scans; in large labs BIRD's own default."""
 
-_LOG = """\
+_OURS = re.compile(r"(up|core|[sp])\d[a-z0-9]*")
+
+LOG = """\
 log stderr { trace, info, remote, warning, error, auth, fatal, bug };
 timeformat log iso long us;
 """
@@ -119,7 +122,7 @@ def config(
     A ``holding`` switch keeps received routes out of its kernel; a ``deaf`` one has not learned its own hosts. In a
     ``large`` lab it spares the kernel.
     """
-    parts = [f"# {node.name}\nrouter id {node.router_id};\n{_LOG}"]
+    parts = [f"# {node.name}\nrouter id {node.router_id};\n{LOG}"]
     subnets, kernel_s = access_subnets(fabric, node), _kernel_scan_s(deaf=deaf, large=large)
     if subnets:
         allowed = ", ".join(f"{subnet}{{32,32}}" for subnet in subnets)
@@ -230,8 +233,13 @@ template bgp {name} {{
 def _session(neighbour: Neighbour) -> str:
     """Return one session, named after its interface and bound to it: no carrier, no session."""
     return (
-        f"protocol bgp {neighbour.port} from {'above' if neighbour.above else 'below'} {{\n"
+        f"protocol bgp {symbol(neighbour.port)} from {'above' if neighbour.above else 'below'} {{\n"
         f'  description "{neighbour.node}";\n'
         f'  interface "{neighbour.port}";\n'
         f"  neighbor {neighbour.address} as {neighbour.asn};\n}}\n"
     )
+
+
+def symbol(port: str) -> str:
+    """Return a port's name as BIRD reads it: quoted, unless it is one of our own."""
+    return port if _OURS.fullmatch(port) else f"'{port}'"

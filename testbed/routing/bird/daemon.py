@@ -16,13 +16,13 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.process import programs
 from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_BIRD
 from hpn.testbed.routing.bgp import BgpDaemon, DaemonKind
-from hpn.testbed.routing.bird.config import SCAN_S, config
+from hpn.testbed.routing.bird.config import SCAN_S, config, symbol
 from hpn.testbed.routing.bird.control import command_now
 from hpn.testbed.routing.neighbours import neighbours
 
 _LINE = re.compile(r"^\S+ \S+ <(?P<level>[A-Z]+)> (?P<text>.*)$")
-_STATE = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_]*): State changed to (?P<state>[a-z]+)$")
-_ABOUT = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_]*): (?P<what>.+)$")
+_STATE = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_.-]*): State changed to (?P<state>[a-z]+)$")
+_ABOUT = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_.-]*): (?P<what>.+)$")
 _BFD = re.compile(r"^bfd\d*: Session to (?P<peer>\S+) (?:changed state from \S+ to (?P<state>\S+)|(?P<gone>removed))$")
 _NO_REASON = "BGP session closed"
 
@@ -158,7 +158,7 @@ class BirdDaemon(BgpDaemon):
 
     def reset(self, port: str) -> None:
         """Restart the session of this port, which recovers by itself. BirdError when BIRD refuses."""
-        command_now(self.control, f"restart {port}")
+        command_now(self.control, f"restart {symbol(port)}")
 
     def _configure(self, *, draining: bool) -> None:
         """Reconfigure through the control socket: on SIGHUP BIRD reacts at its next wake-up, up to seconds later."""
@@ -175,9 +175,13 @@ class BirdDaemon(BgpDaemon):
         if isinstance(change, BfdChange):
             self.sessions.on_bfd(self._ports.get(change.peer, change.peer), change.state)
         elif change is not None and change.up:
-            self.sessions.up(change.session)
+            self.sessions.up(self._session(change.session))
         elif change is not None:
-            self.sessions.down(change.session, change.reason)
+            self.sessions.down(self._session(change.session), change.reason)
+
+    def _session(self, name: str) -> str:
+        """Return the port of a session; hpn names it after its port."""
+        return name
 
 
 def _missing() -> str | None:

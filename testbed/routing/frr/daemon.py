@@ -99,8 +99,7 @@ def contradictions(spec: FabricSpec) -> Iterator[Problem]:
     for key in ("connect_delay_s", "error_wait_min_s", "error_wait_max_s"):
         if getattr(spec.bgp, key) != getattr(usual, key):
             yield ("bgp", key), f"bgp.{key} means nothing to frr, whose waits are its own; leave it out"
-    core_ports = ARCHITECTURES[spec.architecture].core_ports if spec.core_ports == "auto" else spec.core_ports
-    if spec.pods > 1 and spec.cores and core_ports == "preset":
+    if ARCHITECTURES[spec.architecture].presets_ports(spec):
         text = "FRR does not fill the tables of the Cores' preset ports; write core_ports: hash, or bgp: {daemon: bird}"
         yield ("bgp", "daemon"), text
 

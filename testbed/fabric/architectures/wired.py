@@ -1,0 +1,209 @@
+"""Wired: a network as the file has it, node by node and link by link, instead of one that numbers imply."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from ipaddress import IPv4Interface, IPv4Network
+from itertools import pairwise
+from pathlib import PurePath
+
+from hpn.testbed.fabric.addresses import NicPlan
+from hpn.testbed.fabric.architectures.architecture import Architecture, Problem
+from hpn.testbed.fabric.builder import check_tor_names, scaled
+from hpn.testbed.fabric.draft import Cable, FabricDraft, unnumbered
+from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Role
+from hpn.testbed.fabric.spec import WIRED, FabricSpec
+from hpn.testbed.fabric.wired.cables import Cabling, HostNic, WiredCable, cabling_of
+from hpn.testbed.fabric.wired.config_words import KINDS, SwitchConfig
+from hpn.testbed.fabric.wired.configs import configs_of
+from hpn.testbed.fabric.wired.rules import given_asns, wiring_problems
+from hpn.testbed.fabric.wired.structure import Structure, structure_of
+from hpn.testbed.fabric.wired.wiring_spec import WiringSpec
+from hpn.testbed.files.document import shorten
+
+_COUNTED = "the wiring has every node; leave it out"
+
+
+def _build(spec: FabricSpec) -> Fabric:
+    """Build the wiring of ``spec``, in the order of its nodes and links."""
+    wiring = _wiring(spec)
+    cabling = cabling_of(wiring)
+    found = structure_of(wiring, cabling)
+    sizes = [max(numbers, default=0) + 1 for numbers in ((nic.rail for nic in cabling.nics), found.indexes.values())]
+    draft = FabricDraft(spec, NicPlan.for_sizes(sizes[0], len(found.blocks), sizes[1]))
+    configs = configs_of(wiring)
+    nodes = {name: _add_node(draft, name, found, configs.get(name)) for name in wiring.nodes}
+    check_tor_names(draft.nodes, "lacp.tor_system_ids", spec.lacp.tor_system_ids)
+    check_tor_names(draft.nodes, "stack.tor_versions", spec.stack.tor_versions)
+    by_first = {cabling.first_end(nic): nic for nic in cabling.nics}
+    networks = _rail_networks(cabling)
+    for cable in cabling.cables:
+        if cable.lower in by_first:
+            _add_nic(draft, by_first[cable.lower], nodes, found, networks)
+        elif nodes[cable.lower[0]].is_switch:
+            _add_switch_link(draft, cable, nodes, _addresses(cable, configs))
+    for stack in wiring.stacks:
+        ends = {stack.primary, stack.secondary}
+        peer = next(cable.name for cable in cabling.cables if {cable.lower[0], cable.upper[0]} == ends)
+        draft.add_stack(stack.primary, stack.secondary, peer)
+    return draft.made(found.planes, rails_meet=found.rails_meet, core_ports=ARCHITECTURE.core_ports)
+
+
+def _wiring(spec: FabricSpec) -> WiringSpec:
+    if spec.wiring is None:
+        raise ValueError(f"{spec.name} has no wiring")
+    return spec.wiring
+
+
+def _add_node(draft: FabricDraft, name: str, found: Structure, config: SwitchConfig | None) -> Node:
+    given = _wiring(draft.spec).nodes[name]
+    node = Node(
+        name,
+        Role(given.role),
+        pod=found.pods.get(name, 0),
+        index=found.indexes[name],
+        segment=found.segments.get(name),
+        rail=found.rails_of.get(name),
+        plane=found.planes_of.get(name),
+        spare=given.spare,
+        router_id=given.router_id or (config.router_id if config else None),
+        asn=given.asn or (config.asn if config else None),
+    )
+    if node.role is Role.HOST:
+        return draft.add_host(node)
+    if node.role is Role.TOR:
+        lacp = draft.spec.lacp
+        system = given.system_id or lacp.tor_system_ids.get(name, lacp.system_id)
+        node = replace(node, lacp_system=system)
+    return draft.add_switch(node)
+
+
+def _add_nic(
+    draft: FabricDraft, nic: HostNic, nodes: Mapping[str, Node], found: Structure, networks: Mapping[int, str]
+) -> None:
+    host = nodes[nic.host]
+    made = unnumbered(f"{nic.host}.r{nic.rail}", nic.host, nic.rail, nic.lag)
+    if nic.given.ip is not None:
+        given = IPv4Interface(nic.given.ip)
+        made = replace(
+            made,
+            ip=str(given.ip),
+            prefix_len=given.network.prefixlen,
+            gateway=nic.given.gateway or str(given.network.broadcast_address - 1),
+            rail_network=networks[nic.rail],
+        )
+    cables = [
+        Cable(cable.lower[1], nodes[cable.upper[0]], cable.upper[1], _rate(draft.spec, cable, Role.HOST), cable.name)
+        for cable in nic.cables
+    ]
+    draft.add_nic(made, host, found.blocks[host.pod, host.segment or 0], cables)
+
+
+def _add_switch_link(
+    draft: FabricDraft, cable: WiredCable, nodes: Mapping[str, Node], pair: tuple[str, str] | None
+) -> None:
+    lower, upper = nodes[cable.lower[0]], nodes[cable.upper[0]]
+    kind = LinkKind.PEER if lower.role is upper.role else LinkKind.CORE if upper.role is Role.CORE else LinkKind.FABRIC
+    rate_bps = _rate(draft.spec, cable, upper.role)
+    draft.add_switch_link(kind, (lower, upper), (cable.lower[1], cable.upper[1]), rate_bps, cable.name, pair)
+
+
+def _addresses(cable: WiredCable, configs: Mapping[str, SwitchConfig]) -> tuple[str, str] | None:
+    """Return a link's addresses, the lower end's first: the file's, else those of both configurations, else None."""
+    given = cable.link.addresses
+    if given is not None:
+        return (given[1], given[0]) if cable.turned else (given[0], given[1])
+    low, high = (
+        configs[end[0]].addresses.get(end[1]) if end[0] in configs else None for end in (cable.lower, cable.upper)
+    )
+    return None if low is None or high is None else (low, high)
+
+
+def _rate(spec: FabricSpec, cable: WiredCable, role: Role) -> int:
+    """Return the emulated rate of a link: the file's, else that of its tier, which ``role`` tells."""
+    usual = {Role.HOST: spec.nic_port_rate, Role.CORE: spec.core_rate}.get(role, spec.uplink_rate)
+    return scaled(usual if cable.link.rate is None else cable.link.rate, spec)
+
+
+def _rail_networks(cabling: Cabling) -> dict[int, str]:
+    """Return for each rail with addresses of its own the network that holds them all, larger than each subnet."""
+    subnets: dict[int, set[IPv4Network]] = defaultdict(set)
+    for nic in cabling.nics:
+        if nic.given.ip is not None:
+            subnets[nic.rail].add(IPv4Interface(nic.given.ip).network)
+    return {rail: str(_around(each)) for rail, each in subnets.items()}
+
+
+def _around(subnets: set[IPv4Network]) -> IPv4Network:
+    whole = min(subnets).supernet()
+    while not all(each.subnet_of(whole) for each in subnets):
+        whole = whole.supernet()
+    return whole
+
+
+def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
+    """Yield what is wrong with the wiring; rails and planes are compared once it has no other problem."""
+    if spec.wiring is None:
+        yield ("architecture",), "architecture wired needs a wiring; hpn topology export tiny writes an example"
+        return
+    problems = list(wiring_problems(spec.wiring))
+    asns = given_asns(spec.wiring)
+    if asns and not spec.bgp.valleys:
+        first = next(iter(asns))
+        text = f"{first} has an ASN of its own, and per-tier ASNs are hpn's; write bgp: {{asn: per-switch}}"
+        problems.append((("wiring", "nodes", first, "asn"), text))
+    problems += _configs(spec)
+    yield from problems
+    if not problems:
+        yield from _planes_and_rails(spec.wiring)
+
+
+def _configs(spec: FabricSpec) -> Iterator[Problem]:
+    """Yield configurations that hpn cannot run: of another kind, not read from their file, or beside per-tier ASNs."""
+    nodes = {} if spec.wiring is None else spec.wiring.nodes
+    for name, node in nodes.items():
+        if node.config is None:
+            continue
+        where = ("wiring", "nodes", name, "config")
+        if isinstance(node.config, str):
+            yield where, f"{shorten(node.config)} is read from a topology file only; write {{file: ..., text: ...}}"
+        elif (kind := PurePath(node.config.file).name) not in KINDS:
+            yield where, f"hpn runs no {shorten(kind)}; write a path to one of {', '.join(KINDS)}"
+        elif not spec.bgp.valleys:
+            yield where, f"{name} has a configuration of its own; write bgp: {{asn: per-switch}}"
+
+
+def _planes_and_rails(wiring: WiringSpec) -> Iterator[Problem]:
+    cabling = cabling_of(wiring)
+    found = structure_of(wiring, cabling)
+    for nic in cabling.nics if found.planes > 1 else ():
+        planes = [found.planes_of[tor] for tor in nic.tors]
+        if planes != list(range(found.planes)):
+            where = ("wiring", "nodes", nic.host, *(("nics", nic.lag) if wiring.nodes[nic.host].nics else ()))
+            there, wanted = (", ".join(map(str, each)) for each in (planes, range(found.planes)))
+            yield where, f"the ports of {nic.lag} lead to planes {there}; a NIC has one for each, in order: {wanted}"
+    given = [nic.given.ip is not None for nic in cabling.nics]
+    if any(given) and not all(given):
+        bare = cabling.nics[given.index(False)]
+        yield ("wiring", "nodes", bare.host), f"{bare.lag} of {bare.host} has no ip and others have; write it too"
+        return
+    networks = sorted((IPv4Network(each), rail) for rail, each in _rail_networks(cabling).items())
+    for (one, rail), (other, next_rail) in pairwise(networks):
+        if one.overlaps(other):
+            text = f"addresses of rail {rail} ({one}) and of rail {next_rail} ({other}) overlap"
+            yield ("wiring", "nodes"), f"{text}: a host could not tell them apart; give each rail a network of its own"
+
+
+ARCHITECTURE = Architecture(
+    WIRED,
+    "your own network, node by node and link by link, under wiring: (docs/your-network.md)",
+    dict.fromkeys(
+        ("pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups"), _COUNTED
+    ),
+    _build,
+    _contradictions,
+    cores=False,
+    core_ports="hash",
+)

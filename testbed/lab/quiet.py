@@ -1,0 +1,47 @@
+"""Wait until a lab's routes no longer change, where switches have configurations of their own.
+
+Nobody can compute which routes these must have: the lab is ready when all sessions stand and no route has changed for
+a second, which is longer than FRR's delay of a session's first UPDATE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+
+QUIET_S = 1.5
+_MOST_S = 60
+
+
+class Changing(Protocol):
+    """Something whose events tell of routes."""
+
+    def subscribe(self, sink: EventSink) -> Callable[[], None]:
+        """Receive every event from now on; call the result to unsubscribe."""
+
+    def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> Awaitable[None]:
+        """Evaluate ``condition`` after every event until it holds. TimeoutError when it does not in time."""
+
+
+async def until_quiet(lab: Changing) -> None:
+    """Wait for ``QUIET_S`` without a change of a route. MachineError, naming the last change, after a minute."""
+    changes: list[Event] = []
+    unsubscribe = lab.subscribe(lambda event: changes.append(event) if event.kind is EventKind.ROUTE else None)
+    end_ns = now_ns() + _MOST_S * 10**9
+    try:
+        while now_ns() < end_ns:
+            before = len(changes)
+            try:
+                await lab.wait_for(lambda seen=before: len(changes) > seen, QUIET_S)  # type: ignore[misc]
+            except TimeoutError:
+                return
+    finally:
+        unsubscribe()
+    last = changes[-1]
+    raise MachineError(
+        f"routes still change after {_MOST_S} s, the last on {last.node}: {last.subject} {last.what};"
+        " look for configurations that take back what another announces"
+    )

@@ -1,0 +1,31 @@
+"""ToRs that get no route to each other although links join them, because of ASNs in the file. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.routing.distances import Adjacency
+
+_MOST = 5
+
+
+def route_notes(fabric: Fabric) -> Iterator[str]:
+    """Yield who gets no route to whose hosts, at most five lines."""
+    if not fabric.spec.bgp.valleys:
+        return
+    adjacency = Adjacency(fabric)
+    tors = [node for node in fabric.switches if node.role is Role.TOR]
+    found = [
+        f"{here.name} gets no route to the hosts of {there.name}: every path there has its own ASN, {here.asn}, in it"
+        for here in tors
+        for there in tors
+        if here is not there and _refused(adjacency, here.name, there.name)
+    ]
+    yield from found[:_MOST]
+    if len(found) > _MOST:
+        yield f"and {len(found) - _MOST} more pairs of ToRs without a route"
+
+
+def _refused(adjacency: Adjacency, here: str, there: str) -> bool:
+    return here not in adjacency.reach([there]).distance and here in adjacency.joined(there)

@@ -1,0 +1,1 @@
+"""BGP daemons of switches that bring their own configuration, which runs unchanged."""

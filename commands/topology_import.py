@@ -14,11 +14,27 @@ from hpn.commands.followers import tell_next
 from hpn.commands.outfile import check_free, make_folder, write
 from hpn.commands.page import as_json_option
 from hpn.results.text.printable import printable
-from hpn.testbed.fabric.load import is_path
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.load import is_path, load_fabric
+from hpn.testbed.importing.configs import with_configs
 from hpn.testbed.importing.importers import import_network
 from hpn.testbed.importing.sources import read_sources
 from hpn.testbed.importing.telling import as_data, told, topology_text
 from hpn.testbed.importing.wishes import wishes_of
+
+
+def _check(out: Path) -> None:
+    """Load what was written. InputError with the lines that hpn cannot build: what the importer could not know."""
+    try:
+        load_fabric(_place(out))
+    except InputError as error:
+        hint = f"{out} is written, but does not load: correct it, or the network's file"
+        raise InputError([*error.problems, hint]) from None
+
+
+def _place(out: Path) -> str:
+    """Return the path as commands take it: without '/' or a suffix of YAML it would be a preset's name."""
+    return str(out) if is_path(str(out)) else f"./{out}"
 
 
 @click.command("import")
@@ -66,10 +82,12 @@ def topology_import(
     wishes = wishes_of(roles, leave, nics)
     result = import_network(read_sources(files), wishes, format_name)
     make_folder(out.parent, "--out")
+    result = with_configs(result, files[0].parent, out.parent)
     write(out, topology_text(result, [file.name for file in files]))
+    _check(out)
     if as_json:
         click.echo(json.dumps({"file": str(out)} | as_data(result), indent=2))
         return
     for line in (*told(result), str(out)):
         click.echo(printable(line))
-    tell_next("topology import", file=str(out) if is_path(str(out)) else f"./{out}")
+    tell_next("topology import", file=_place(out))

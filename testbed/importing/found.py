@@ -33,7 +33,10 @@ class FoundNic:
 
 @dataclass(frozen=True, slots=True)
 class FoundNode:
-    """A node. ``kind`` describes it in messages: 'kind nokia_srlinux'; ``nics`` are a host's, by LAG interface."""
+    """A node. ``kind`` describes it in messages: 'kind nokia_srlinux'; ``nics`` are a host's, by LAG interface.
+
+    ``config`` is the path of a switch's own configuration, from the folder of the file that names it.
+    """
 
     name: str
     place: Place
@@ -42,6 +45,7 @@ class FoundNode:
     asn: int | None = None
     router_id: str | None = None
     spare: bool = False
+    config: str | None = None
     nics: Mapping[str, FoundNic] = field(default_factory=dict)
 
 

@@ -54,5 +54,5 @@ class Imported:
 
     @property
     def has_asns(self) -> bool:
-        """True if a switch has an ASN of the file; the topology then needs ``bgp: {asn: per-switch}``."""
-        return any(node.asn is not None for node in self.wiring.nodes.values())
+        """True if a switch has an ASN or a configuration of its own: the topology needs ``bgp: {asn: per-switch}``."""
+        return any(node.asn is not None or node.config is not None for node in self.wiring.nodes.values())

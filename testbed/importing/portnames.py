@@ -7,8 +7,13 @@ import re
 from hpn.testbed.fabric.wired.wiring_spec import PORT_NAME
 
 _LONGEST = 15
-_TAKEN = frozenset({"lo", "all", "default"})
-"""Names with a meaning of their own in every namespace or below /proc/sys/net."""
+_TAKEN = frozenset(
+    (
+        *("lo", "all", "default", "bonding_masters", "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0"),
+        *("sit0", "ip6tnl0", "ip6gre0"),
+    )
+)
+"""Interfaces that the kernel makes in every namespace, and names with a meaning below /proc/sys/net."""
 _HEAD = re.compile(r"[A-Za-z_.-]*")
 
 
@@ -34,10 +39,16 @@ class PortNames:
         self._given: dict[tuple[str, str], str] = {}
         self._used: set[tuple[str, str]] = set()
 
-    def given(self, node: str, port: str) -> str:
-        """Return the name of a node's port; the same one each time."""
+    def given(self, node: str, port: str, *, needs_digit: bool = False) -> str:
+        """Return the name of a node's port; the same one each time.
+
+        ``needs_digit``: BIRD may read a name without one as a word of its language.
+        """
         if (node, port) not in self._given:
-            name = self._free(node, linux_name(port))
+            name = linux_name(port)
+            if needs_digit and not any(map(str.isdigit, name)):
+                name = f"{name[: _LONGEST - 1]}0"
+            name = self._free(node, name)
             self._given[node, port] = name
             self._used.add((node, name))
         return self._given[node, port]

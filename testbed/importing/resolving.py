@@ -35,7 +35,7 @@ def imported(found: Found, wishes: Wishes) -> Imported:
     _check_tiers(nodes, kept.cables, mistakes)
     names = PortNames()
     addresses = link_addresses(kept.cables, {name: node.role for name, node in nodes.items()})
-    links = list(_links(kept.cables, names, addresses.by_cable, mistakes))
+    links = list(_links(nodes, kept.cables, names, addresses.by_cable, mistakes))
     wired = _wired(nodes, _host_ports(nodes, kept.cables, names), wishes, mistakes)
     mistakes.check()
     wiring = WiringSpec(nodes=wired, links=links, stacks=list(_stacks(kept.cables)))
@@ -168,10 +168,15 @@ def _role(node: FoundNode) -> RoleName:
 
 
 def _links(
-    cables: Sequence[Cable], names: PortNames, addresses: Mapping[int, list[str]], mistakes: ImportMistakes
+    nodes: Mapping[str, FoundNode],
+    cables: Sequence[Cable],
+    names: PortNames,
+    addresses: Mapping[int, list[str]],
+    mistakes: ImportMistakes,
 ) -> Iterator[WiredLink]:
     for number, cable in enumerate(cables):
-        ends = [f"{end.node}:{names.given(end.node, end.port)}" for end in cable.ends]
+        is_routed = cable.primary is None and not any(nodes[end.node].role == "host" for end in cable.ends)
+        ends = [f"{end.node}:{names.given(end.node, end.port, needs_digit=is_routed)}" for end in cable.ends]
         yield WiredLink(ends=ends, rate=_rate(cable, mistakes), addresses=addresses.get(number))
 
 
@@ -196,7 +201,7 @@ def _wired(
 def _node(node: FoundNode, ports: Sequence[HostPort], wishes: Wishes, mistakes: ImportMistakes) -> WiredNode:
     if node.role == "host":
         return WiredNode(role="host", spare=node.spare, nics=dict(nics_of(node, ports, wishes, mistakes)))
-    return WiredNode(role=_role(node), asn=node.asn, router_id=node.router_id)
+    return WiredNode(role=_role(node), asn=node.asn, router_id=node.router_id, config=node.config)
 
 
 def _rate(cable: Cable, mistakes: ImportMistakes) -> int | None:

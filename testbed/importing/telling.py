@@ -17,12 +17,12 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 def topology_text(result: Imported, sources: Sequence[str]) -> str:
     """Return the text of a topology file; ``sources`` are the names of the imported files."""
     names = listed([shorten(name, 100, quoted=False) for name in sources])
-    lines = [f"# Imported from {names}. hpn plan FILE checks it; all keys: docs/architectures.md"]
+    lines = [f"# Imported from {names}. hpn plan FILE checks it; all keys: docs/your-network.md"]
     if result.name is not None and _NAME.fullmatch(result.name):
         lines.append(f"name: {result.name}")
     lines.append("architecture: wired")
     if result.has_asns:
-        lines.append("bgp: {asn: per-switch}  # the file has AS numbers")
+        lines.append("bgp: {asn: per-switch}  # switches have AS numbers of their own")
     return "\n".join((*lines, *wiring_lines(result.wiring), ""))
 
 
@@ -62,6 +62,7 @@ def _details(result: Imported) -> str:
     counted = {
         "hosts with NICs named": sum(bool(node.nics) for node in nodes),
         "switches with AS numbers": sum(node.asn is not None for node in nodes),
+        "switches with a configuration": sum(node.config is not None for node in nodes),
         "links with rates": sum(link.rate is not None for link in links),
         "links with addresses": sum(link.addresses is not None for link in links),
     }

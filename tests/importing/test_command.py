@@ -52,7 +52,7 @@ def test_the_file_loads_and_what_was_taken_and_left_is_printed(tmp_path: Path) -
     assert text.splitlines()[1:4] == [
         "name: mylab",
         "architecture: wired",
-        "bgp: {asn: per-switch}  # the file has AS numbers",
+        "bgp: {asn: per-switch}  # switches have AS numbers of their own",
     ]
     wiring = WiringSpec.model_validate(parse(text, "t.yaml").data["wiring"], strict=True)
     assert list(wiring.nodes) == ["leaf1", "leaf2", "spine1", "gpu1", "gpu2"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from hpn.testbed.importing.configs import with_configs
 from tests.importing.reading import left, links, nics, problems, read, roles
 
 LAB = """\
@@ -119,3 +122,28 @@ _NODES = "topology:\n  nodes:\n    leaf1: {group: leaf}\n    h1: {kind: linux}\n
 )
 def test_a_mistake_has_its_place_its_cause_and_a_way_out(lab: str, problem: str) -> None:
     assert problem in problems(("x.clab.yml", lab))[0]
+
+
+def test_configurations_of_routing_daemons_come_along_and_others_do_not(tmp_path: Path) -> None:
+    lab = _NODES.replace(
+        "{group: leaf}", "{group: leaf, binds: ['leaf1/frr.conf:/etc/frr/frr.conf:ro', 'd:/etc/frr/daemons']}"
+    )
+    lab += "    r2: {group: leaf, binds: ['/etc/frr/frr.conf:/etc/frr/frr.conf']}\n"
+    lab += "    r3: {group: leaf, binds: ['r3/frr.conf:/etc/frr/frr.conf']}\n"
+    lab += "  links:\n    - endpoints: [leaf1:e1, h1:eth1]\n    - endpoints: [r2:e1, h1:eth2]\n"
+    lab += "    - endpoints: [r3:e1, h1:eth3]\n"
+    result = read(("x.clab.yml", lab), nic=["eth*"])
+    assert result.wiring.nodes["leaf1"].config == "leaf1/frr.conf"
+    assert left(result)["binds"] == ("leaf1",)
+    folder = tmp_path / "lab"
+    (folder / "leaf1").mkdir(parents=True)
+    (folder / "leaf1" / "frr.conf").write_text("router bgp 65001\n")
+    placed = with_configs(result, folder, tmp_path)
+    assert {name: node.config for name, node in placed.wiring.nodes.items() if node.config} == {
+        "leaf1": "lab/leaf1/frr.conf"
+    }
+    assert [each.names for each in placed.left if each.what == "configurations"] == [
+        ("r2 /etc/frr/frr.conf",),
+        ("r3 r3/frr.conf",),
+    ]
+    assert "copy them there" in placed.left[-2].why

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.values import parse_rate
+from hpn.testbed.fabric.wired.config_words import KINDS
 from hpn.testbed.fabric.wired.wiring_spec import RoleName
 from hpn.testbed.files.check import check
 from hpn.testbed.files.document import Document, parse, shorten
@@ -23,6 +25,7 @@ from hpn.testbed.importing.importer import Importer, SourceText
 from hpn.testbed.importing.mistakes import ImportMistakes
 from hpn.testbed.importing.rolewords import one_role, role_of
 
+_OWN = KINDS.keys()
 _OUTSIDE = frozenset({"host", "mgmt-net", "macvlan"})
 """Names that stand for no node in an endpoint of the short format."""
 _ONE_END = frozenset({*_OUTSIDE, "vxlan", "vxlan-stitch", "dummy"})
@@ -31,7 +34,7 @@ _ROUTERS = re.compile(r"frr|bird|quagga|gobgp|bgpd|vyos|sonic|crpd|cumulus", re.
 _USED = frozenset({"kind", "group", "labels"})
 _WHY = {
     "image": "hpn runs no images: switches are BIRD or FRR, hosts are namespaces",
-    "binds": "files are not read: hpn writes the configuration of its switches",
+    "binds": "hpn reads frr.conf and bird.conf of switches only",
     "startup-config": "files are not read: hpn writes the configuration of its switches",
 }
 _OF_LINKS = frozenset({"type", "endpoints", "ipv4"})
@@ -52,6 +55,7 @@ class _Settings(_Loose):
     group: str | None = None
     image: str | None = None
     labels: dict[str, str | int | float | bool | None] | None = None
+    binds: list[str] | None = None
 
 
 class _Link(_Loose):
@@ -82,6 +86,7 @@ class _Node:
     groups: tuple[str, ...]
     image: str
     labels: Mapping[str, object]
+    binds: tuple[str, ...]
 
 
 def read(sources: Sequence[SourceText]) -> Found:
@@ -115,7 +120,8 @@ def _settings(name: str, topology: _Topology) -> _Node:
     for layer in layers:
         labels |= layer.labels or {}
     image = next((layer.image for layer in reversed(layers) if layer.image), "")
-    return _Node(kind, tuple(each.strip() for each in group_name.split(",") if each.strip()), image, labels)
+    binds = tuple(bind for layer in layers for bind in layer.binds or ())
+    return _Node(kind, tuple(each.strip() for each in group_name.split(",") if each.strip()), image, labels, binds)
 
 
 class _Reader:
@@ -143,6 +149,7 @@ class _Reader:
             kind=_about(node),
             asn=_asn(labels.get("hpn-asn"), place, self.mistakes),
             router_id=labels.get("hpn-router-id"),
+            config=_config(node.binds),
             spare=labels.get("hpn-spare", "no").lower() in {"yes", "true"},
             nics={lag: FoundNic() for lag in lags.values()},
         )
@@ -181,6 +188,14 @@ class _Reader:
         address = found.get("ipv4", listed)
         ip = address if isinstance(address, str) and address else None
         return End(node, port, ip, None, self._lag_of.get((node, port)))
+
+
+def _config(binds: Sequence[str]) -> str | None:
+    """Return the source of a bind that configures a routing daemon, such as leaf1/frr.conf:/etc/frr/frr.conf."""
+    pairs = (bind.split(":") for bind in binds)
+    return next(
+        (pair[0] for pair in pairs if len(pair) > 1 and {PurePath(each).name for each in pair[:2]} <= _OWN), None
+    )
 
 
 def _endpoint(given: object) -> Mapping[str, object]:
@@ -262,7 +277,13 @@ def _left(topology: _Topology, outside: Sequence[str]) -> Iterator[Left]:
 def _keys(settings: _Settings | _Link | None) -> list[str]:
     """Return the keys that are set and not used."""
     given = (settings.model_fields_set | (settings.model_extra or {}).keys()) if settings is not None else set()
-    return sorted(given - _USED)
+    return sorted(given - _USED - ({"binds"} if _has_only_configs(settings) else set()))
+
+
+def _has_only_configs(settings: _Settings | _Link | None) -> bool:
+    """Return True if every bind is a configuration that hpn reads."""
+    binds = (settings.binds or []) if isinstance(settings, _Settings) else []
+    return all(_config([bind]) is not None for bind in binds)
 
 
 def _recognises(source: SourceText) -> bool:

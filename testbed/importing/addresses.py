@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Interface, NetmaskValueError
+from ipaddress import AddressValueError, IPv4Address, IPv4Interface, NetmaskValueError
 
 from hpn.testbed.importing.found import Cable, Left
 
@@ -39,6 +39,14 @@ def ipv4(text: str | None) -> str | None:
     try:
         return str(IPv4Interface(text)) if text and "/" in text else None
     except (AddressValueError, NetmaskValueError, ValueError):
+        return None
+
+
+def plain_ip(text: str | None) -> str | None:
+    """Return an IPv4 address without a prefix length; None if ``text`` is no such thing."""
+    try:
+        return str(IPv4Address(text)) if text else None
+    except AddressValueError:
         return None
 
 

@@ -11,10 +11,14 @@ from fnmatch import fnmatchcase
 
 from hpn.testbed.fabric.wired.wiring_spec import WiredNic
 from hpn.testbed.files.document import shorten
+from hpn.testbed.importing.addresses import ipv4
 from hpn.testbed.importing.found import End, FoundNic, FoundNode
 from hpn.testbed.importing.mistakes import ImportMistakes, listed
 from hpn.testbed.importing.portnames import linux_name
 from hpn.testbed.importing.wishes import Wishes
+
+_LONGEST = 15
+_MOST_PORTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,12 @@ def nics_of(
 ) -> Mapping[str, WiredNic]:
     """Return a host's NICs by LAG interface; empty when its only port is its only NIC, or with mistakes."""
     groups = _groups(host, ports, wishes, mistakes)
-    if len(ports) == 1 and groups and groups[0].name is None and ports[0].end.address is None:
+    if len(ports) == 1 and groups and groups[0].name is None and ipv4(ports[0].end.address) is None:
+        return {}
+    large = next((group for group in groups if len(group.ports) > _MOST_PORTS), None)
+    if large is not None:
+        what = f"its LAG {shorten(large.name)} has {len(large.ports)} ports; a NIC has one or two: bundle others"
+        mistakes.add_for(host.name, host.place, "host", f"{what} with --nic, such as --nic {_pair(large)}")
         return {}
     names = _lag_names(host, groups, {each.name for each in ports})
     return {name: _nic(host, group) for name, group in zip(names, groups, strict=True)}
@@ -55,10 +64,6 @@ def _groups(host: FoundNode, ports: Sequence[HostPort], wishes: Wishes, mistakes
     if alone and len(ports) > 1 and not by_lag:
         _add_unbundled(host, [port.end.port for port in alone], mistakes)
     groups += [_Group((port,)) for port in alone]
-    for group in groups:
-        if len(group.ports) > 2:
-            what = f"LAG {shorten(group.name)} of host {host.name} has {len(group.ports)} ports; a NIC has one or two"
-            mistakes.add(host.place, f"{what}: bundle others with --nic, such as --nic {_pair(group)}")
     return sorted(groups, key=lambda group: ports.index(group.ports[0]))
 
 
@@ -89,17 +94,22 @@ def _wished(wish: tuple[str, ...], rest: list[HostPort]) -> list[_Group]:
 
 def _lag_names(host: FoundNode, groups: Sequence[_Group], taken: set[str]) -> list[str]:
     """Return a name for each LAG: the host's own where Linux can have it, else bond0, bond1, ..."""
-    own = [g.name if g.name and g.name in host.nics and linux_name(g.name) == g.name else None for g in groups]
+    own = [g.name if g.name and g.name in host.nics and _fits(g.name) else None for g in groups]
     used = {*taken, *(name for name in own if name is not None)}
     numbered = (name for n in range(len(groups) + len(used) + 1) if (name := f"bond{n}") not in used)
     return [name if name is not None and name not in taken else next(numbered) for name in own]
+
+
+def _fits(lag: str) -> bool:
+    """Return True if Linux can have the name, and also one with a letter more, for the far end of the LAG's veth."""
+    return linux_name(lag) == lag and len(lag) < _LONGEST
 
 
 def _nic(host: FoundNode, group: _Group) -> WiredNic:
     names = [port.name for port in group.ports]
     known = host.nics.get(group.name or "", FoundNic())
     first = group.ports[0]
-    if known.ip is None and len(group.ports) == 1 and first.end.address is not None:
-        far = first.far.address
-        known = FoundNic(first.end.address, far.partition("/")[0] if far else None)
+    address = ipv4(first.end.address)
+    if known.ip is None and len(group.ports) == 1 and address is not None:
+        known = FoundNic(address, (ipv4(first.far.address) or "").partition("/")[0] or None)
     return WiredNic(ports=names, ip=known.ip, gateway=known.gateway)

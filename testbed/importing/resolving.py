@@ -19,6 +19,7 @@ from hpn.testbed.importing.portnames import PortNames
 from hpn.testbed.importing.rolewords import role_of
 from hpn.testbed.importing.wishes import Wishes
 
+_RATE_MAX = 10**15
 _TIER = {"host": 0, "tor": 1, "agg": 2, "core": 3}
 
 
@@ -205,12 +206,16 @@ def _node(node: FoundNode, ports: Sequence[HostPort], wishes: Wishes, mistakes: 
 
 
 def _rate(cable: Cable, mistakes: ImportMistakes) -> int | None:
-    """Return the cable's rate, else its ports'; two speeds that differ are a mistake."""
+    """Return the cable's rate, else its ports'; two speeds that differ are a mistake, and one that no port has."""
     speeds = {end.rate_bps for end in cable.ends if end.rate_bps is not None}
     if cable.rate_bps is None and len(speeds) > 1:
         both = " and ".join(f"{end.shown} {(end.rate_bps or 0) / 1e9:g}G" for end in cable.ends)
         mistakes.add(cable.place, f"the ends of a cable have different speeds, {both}; correct one")
-    return cable.rate_bps if cable.rate_bps is not None else next(iter(speeds), None)
+    rate = cable.rate_bps if cable.rate_bps is not None else next(iter(speeds), None)
+    if rate is None or 1 <= rate <= _RATE_MAX:
+        return rate
+    mistakes.add(cable.place, f"a rate of {rate:.3g} bit/s is out of range; write one from 1 bit/s to 1000T")
+    return None
 
 
 def _stacks(cables: Sequence[Cable]) -> Iterator[WiredStack]:

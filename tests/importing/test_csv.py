@@ -96,6 +96,15 @@ def test_a_mistake_has_its_place_its_cause_and_a_way_out(rows: str, problem: str
     assert problem in found
 
 
+def test_a_lag_of_three_ports_is_no_nic() -> None:
+    rows = "".join(f"gpu1,e{n},leaf{n},p1,200G,lag1\n" for n in range(3))
+    found = problems(("x.csv", HEAD.replace("\n", ",a_nic\n") + rows), role=["gpu*=host", "leaf*=tor"])
+    assert found == (
+        "x.csv:2: host gpu1: its LAG 'lag1' has 3 ports; a NIC has one or two: bundle others with --nic, such as "
+        "--nic e0+e1",
+    )
+
+
 def test_a_file_without_the_columns_says_how_to_begin() -> None:
     assert problems(("x.csv", "gpu1,eth1,leaf1,p1\n")) == (
         "x.csv:1: no single column for a_node, a_port, b_node, b_port; begin with a line a_node,a_port,b_node,b_port "

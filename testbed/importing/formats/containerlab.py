@@ -20,6 +20,7 @@ from hpn.testbed.fabric.wired.config_words import KINDS
 from hpn.testbed.fabric.wired.wiring_spec import RoleName
 from hpn.testbed.files.check import check
 from hpn.testbed.files.document import Document, parse, shorten
+from hpn.testbed.importing.addresses import plain_ip
 from hpn.testbed.importing.found import Cable, End, Found, FoundNic, FoundNode, Left, Place
 from hpn.testbed.importing.importer import Importer, SourceText
 from hpn.testbed.importing.mistakes import ImportMistakes
@@ -148,7 +149,7 @@ class _Reader:
             role=_role(node, labels, place, self.mistakes),
             kind=_about(node),
             asn=_asn(labels.get("hpn-asn"), place, self.mistakes),
-            router_id=labels.get("hpn-router-id"),
+            router_id=_router_id(labels.get("hpn-router-id"), place, self.mistakes),
             config=_config(node.binds),
             spare=labels.get("hpn-spare", "no").lower() in {"yes", "true"},
             nics={lag: FoundNic() for lag in lags.values()},
@@ -233,6 +234,13 @@ def _asn(text: str | None, place: Place, mistakes: ImportMistakes) -> int | None
         mistakes.add(place, f"label hpn-asn is {shorten(text)}; write an AS number, such as 65001")
         return None
     return int(text)
+
+
+def _router_id(text: str | None, place: Place, mistakes: ImportMistakes) -> str | None:
+    found = plain_ip(text)
+    if text is not None and found is None:
+        mistakes.add(place, f"label hpn-router-id is {shorten(text)}; write an IPv4 address, such as 10.0.0.1")
+    return found
 
 
 def _rate(value: object, place: Place, mistakes: ImportMistakes) -> int | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from ipaddress import AddressValueError, IPv4Address
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,7 +15,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.wired.wiring_spec import RoleName
 from hpn.testbed.files.check import check
 from hpn.testbed.files.document import Document, shorten
-from hpn.testbed.importing.addresses import ipv4
+from hpn.testbed.importing.addresses import ipv4, plain_ip
 from hpn.testbed.importing.found import Cable, End, Found, FoundNic, FoundNode, Left, Place
 from hpn.testbed.importing.importer import Importer, SourceText
 from hpn.testbed.importing.json_document import document_of, is_json
@@ -121,7 +120,7 @@ def _node(name: str, node: _Node, groups: Sequence[str], document: Document) -> 
         role=_role(node, groups),
         kind=", ".join(about),
         asn=bgp.as_number,
-        router_id=_ip(bgp.router_id or node.router_id),
+        router_id=plain_ip(bgp.router_id or node.router_id),
         nics={each.ifname: _nic(each) for each in node.interfaces if each.type == "lag"},
     )
 
@@ -135,14 +134,7 @@ def _role(node: _Node, groups: Sequence[str]) -> RoleName | None:
 def _nic(lag: _Interface) -> FoundNic:
     address = ipv4(lag.ipv4 if isinstance(lag.ipv4, str) else None)
     gateway = lag.gateway.ipv4 if address and lag.gateway else None
-    return FoundNic(address, _ip(gateway.partition("/")[0] if gateway else None))
-
-
-def _ip(text: str | None) -> str | None:
-    try:
-        return str(IPv4Address(text)) if text else None
-    except AddressValueError:
-        return None
+    return FoundNic(address, plain_ip(gateway.partition("/")[0] if gateway else None))
 
 
 def _cables(file: _File, document: Document, mistakes: ImportMistakes) -> Iterator[Cable]:

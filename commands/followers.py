@@ -52,7 +52,7 @@ FOLLOWERS: Mapping[str, Sequence[str]] = {
     "mend": ["hpn inspect broken --lab {lab}"],
     "topology new": ["hpn plan {file}"],
     "topology import": ["hpn plan {file}"],
-    "topology export": ["hpn plan {file}"],
+    "topology export": ["hpn plan {file}", "hpn topology import {foreign}"],
     "report": ["hpn compare {runs}"],
     "compare": [
         "hpn compare {runs} [--across {across}] --html comparison.html",

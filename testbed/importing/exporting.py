@@ -10,6 +10,7 @@ import csv
 from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 
+from hpn.testbed.fabric.exporting import topology_text
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Node, Port
 from hpn.testbed.fabric.wired.text import rate_text
 from hpn.testbed.files.document import Plain
@@ -48,8 +49,12 @@ def csv_text(fabric: Fabric) -> str:
     return out.getvalue()
 
 
-EXPORTERS: Mapping[str, Callable[[Fabric], str]] = {"containerlab": containerlab_text, "csv": csv_text}
-"""Text of a fabric by the name of the format."""
+EXPORTERS: Mapping[str, Callable[[Fabric], str]] = {
+    "hpn": topology_text,
+    "containerlab": containerlab_text,
+    "csv": csv_text,
+}
+"""Text of a fabric by the name of the format; hpn's own comes first."""
 
 
 def _clab_node(fabric: Fabric, node: Node) -> dict[str, Plain]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.cli import command_line
 from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import FabricSpec
@@ -61,10 +65,23 @@ def _check(fabric: Fabric, name: str) -> None:
     assert result.renamed == ()
 
 
-@pytest.mark.parametrize("name", EXPORTERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("preset", ["tiny", "tiny-stacked", "tiny-rail-only", "tiny-fat-tree", "tiny-dcn-plus"])
 def test_a_preset_comes_back_as_it_went(preset: str, name: str) -> None:
     _check(build(PRESETS[preset].spec), name)
+
+
+def test_the_command_writes_what_import_reads(tmp_path: Path) -> None:
+    lab, back = tmp_path / "tiny.clab.yml", tmp_path / "back.yaml"
+    for arguments in (("export", "tiny", "--format", "containerlab", "--out", lab), ("import", lab, "--out", back)):
+        done = CliRunner().invoke(command_line, ["topology", *map(str, arguments)])
+        assert done.exit_code == 0, done.output
+    tiny, again = build(PRESETS["tiny"].spec), load_fabric(str(back))
+    assert [(link.lower.label, link.upper.label) for link in again.links] == [
+        (link.lower.label, link.upper.label) for link in tiny.links
+    ]
+    assert [node.name for node in again.nodes] == [node.name for node in tiny.nodes]
+    assert [nic.lag for nic in again.nics] == [nic.lag for nic in tiny.nics]
 
 
 @given(
@@ -80,7 +97,7 @@ def test_a_preset_comes_back_as_it_went(preset: str, name: str) -> None:
         uplink_rate=st.sampled_from([100 * 10**9, 800 * 10**9]),
         bgp=st.sampled_from([{"asn": "per-tier"}, {"asn": "per-switch"}]),
     ),
-    st.sampled_from(sorted(EXPORTERS)),
+    st.sampled_from(sorted(NAMES)),
 )
 @settings(max_examples=60, deadline=None)
 def test_a_fabric_drawn_at_random_comes_back_as_it_went(spec: FabricSpec, name: str) -> None:

@@ -89,7 +89,10 @@ _NODES = "topology:\n  nodes:\n    leaf1: {group: leaf}\n    h1: {kind: linux}\n
 @pytest.mark.parametrize(
     ("lab", "problem"),
     [
-        (_NODES + "  links:\n    - endpoints: [leaf1:e1]\n", "x.clab.yml:6: a link with 1 endpoints; write two"),
+        (
+            _NODES + "  links:\n    - endpoints: [leaf1:e1]\n",
+            "x.clab.yml:6: a link has two endpoints, this one has 1; write",
+        ),
         (
             _NODES + "  links:\n    - endpoints: [leaf1:e1, h2:eth1]\n",
             "x.clab.yml:6: h2:eth1: there is no node 'h2'; did you mean h1?",

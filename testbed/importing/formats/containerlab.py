@@ -165,8 +165,8 @@ class _Reader:
             self.outside.append(str(place))
             return
         if len(link.endpoints) != 2:
-            text = f"a link with {len(link.endpoints)} endpoints; write two: endpoints: [leaf1:e1-1, spine1:e1-1]"
-            self.mistakes.add(place, text)
+            text = f"a link has two endpoints, this one has {len(link.endpoints)}"
+            self.mistakes.add(place, f"{text}; write endpoints: [leaf1:e1-1, spine1:e1-1]")
             return
         ends = [self._end(link, side, place) for side in (0, 1)]
         if any(end is not None and end.node in _OUTSIDE for end in ends):

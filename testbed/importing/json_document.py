@@ -15,7 +15,7 @@ from hpn.testbed.importing.importer import SourceText
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
-_SCALAR = re.compile(r"[^\s,\]}]+")
+_SCALAR = re.compile(r"[^\s,:\]}]+")
 _MOST_LEVELS = 100
 
 

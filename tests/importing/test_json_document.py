@@ -32,11 +32,13 @@ def _lines_by_indent(value: object, where: Where, at: int, found: dict[Where, in
     return at + 1
 
 
-@given(st.dictionaries(st.text(max_size=5), _JSON, max_size=4), st.booleans())
-def test_every_key_and_item_has_its_line(data: dict[str, object], ascii_only: bool) -> None:
+@given(st.dictionaries(st.text(max_size=5), _JSON, max_size=4), st.booleans(), st.sampled_from([":", ": ", " : "]))
+def test_every_key_and_item_has_its_line(data: dict[str, object], ascii_only: bool, colon: str) -> None:
     expected: dict[Where, int] = {}
     _lines_by_indent(data, (), 1, expected)
-    document = document_of(SourceText("x", json.dumps(data, indent=1, ensure_ascii=ascii_only)))
+    document = document_of(
+        SourceText("x", json.dumps(data, indent=1, ensure_ascii=ascii_only, separators=(",", colon)))
+    )
     assert document.data == data
     assert {where: document.line(where) for where in expected} == expected
 

@@ -15,12 +15,11 @@ from pathlib import PurePath
 from pydantic import BaseModel, ConfigDict, Field
 
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.values import parse_rate
 from hpn.testbed.fabric.wired.config_words import KINDS
 from hpn.testbed.fabric.wired.wiring_spec import RoleName
 from hpn.testbed.files.check import check
 from hpn.testbed.files.document import Document, parse, shorten
-from hpn.testbed.importing.addresses import plain_ip
+from hpn.testbed.importing.formats.containerlab_labels import asn_of, lags_of, rate_of, router_id_of
 from hpn.testbed.importing.found import Cable, End, Found, FoundNic, FoundNode, Left, Place
 from hpn.testbed.importing.importer import Importer, SourceText
 from hpn.testbed.importing.mistakes import ImportMistakes
@@ -141,15 +140,15 @@ class _Reader:
         place = Place(self.document, ("topology", "nodes", name))
         node = _settings(name, self.topology)
         labels = {key: str(value) for key, value in node.labels.items() if key.startswith("hpn-")}
-        lags = _lags(labels.get("hpn-nics", ""), place, self.mistakes)
+        lags = lags_of(labels.get("hpn-nics", ""), place, self.mistakes)
         self._lag_of |= {(name, port): lag for port, lag in lags.items()}
         return FoundNode(
             name,
             place,
             role=_role(node, labels, place, self.mistakes),
             kind=_about(node),
-            asn=_asn(labels.get("hpn-asn"), place, self.mistakes),
-            router_id=_router_id(labels.get("hpn-router-id"), place, self.mistakes),
+            asn=asn_of(labels.get("hpn-asn"), place, self.mistakes),
+            router_id=router_id_of(labels.get("hpn-router-id"), place, self.mistakes),
             config=_config(node.binds),
             spare=labels.get("hpn-spare", "no").lower() in {"yes", "true"},
             nics={lag: FoundNic() for lag in lags.values()},
@@ -173,7 +172,7 @@ class _Reader:
             self.outside.append(str(place))
         elif ends[0] is not None and ends[1] is not None:
             labels = link.labels or {}
-            rate = _rate(labels.get("hpn-rate"), place, self.mistakes)
+            rate = rate_of(labels.get("hpn-rate"), place, self.mistakes)
             primary = labels.get("hpn-primary")
             self.cables.append(Cable((ends[0], ends[1]), place, rate, None if primary is None else str(primary)))
 
@@ -225,43 +224,6 @@ def _role(node: _Node, labels: Mapping[str, str], place: Place, mistakes: Import
     if node.groups:
         return one_role(node.groups)
     return "host" if node.kind == "linux" and not _ROUTERS.search(node.image) else None
-
-
-def _asn(text: str | None, place: Place, mistakes: ImportMistakes) -> int | None:
-    if text is None:
-        return None
-    if not re.fullmatch(r"[1-9][0-9]{0,9}", text, re.ASCII) or int(text) > 2**32 - 2:
-        mistakes.add(place, f"label hpn-asn is {shorten(text)}; write an AS number, such as 65001")
-        return None
-    return int(text)
-
-
-def _router_id(text: str | None, place: Place, mistakes: ImportMistakes) -> str | None:
-    found = plain_ip(text)
-    if text is not None and found is None:
-        mistakes.add(place, f"label hpn-router-id is {shorten(text)}; write an IPv4 address, such as 10.0.0.1")
-    return found
-
-
-def _rate(value: object, place: Place, mistakes: ImportMistakes) -> int | None:
-    if value is None:
-        return None
-    try:
-        return parse_rate(value)
-    except ValueError as error:
-        mistakes.add(place, f"label hpn-rate: {error}")
-        return None
-
-
-def _lags(text: str, place: Place, mistakes: ImportMistakes) -> Mapping[str, str]:
-    """Return the LAG of each port in 'bond0=eth1+eth2 bond1=eth3'."""
-    lag_of: dict[str, str] = {}
-    for part in text.split():
-        lag, equals, ports = part.partition("=")
-        if not equals or not lag or not all(ports.split("+")):
-            mistakes.add(place, f"label hpn-nics has {shorten(part)}; write LAG=PORT+PORT, such as bond0=eth1+eth2")
-        lag_of |= dict.fromkeys(ports.split("+"), lag)
-    return lag_of
 
 
 def _left(topology: _Topology, outside: Sequence[str]) -> Iterator[Left]:

@@ -51,7 +51,8 @@ FOLLOWERS: Mapping[str, Sequence[str]] = {
     "break": ["hpn trace {src} {dst} --sport 50000 --lab {lab}", "hpn mend {part} --lab {lab}"],
     "mend": ["hpn inspect broken --lab {lab}"],
     "topology new": ["hpn plan {file}"],
-    "topology export": ["hpn plan {file}"],
+    "topology import": ["hpn plan {file}"],
+    "topology export": ["hpn plan {file}", "hpn topology import {foreign}"],
     "report": ["hpn compare {runs}"],
     "compare": [
         "hpn compare {runs} [--across {across}] --html comparison.html",

@@ -13,15 +13,16 @@ from hpn.commands.completing import presets, topologies
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import check_free, write
 from hpn.commands.schemas import Begun, schema_command, schema_option
+from hpn.commands.topology_import import topology_import
 from hpn.results.text.printable import printable
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.exporting import topology_text
 from hpn.testbed.fabric.json_schema import topology_schema
 from hpn.testbed.fabric.load import is_path, load_fabric
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.writing import written
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.document import shorten
+from hpn.testbed.importing.exporting import EXPORTERS
 
 
 @click.group()
@@ -29,26 +30,39 @@ def topology() -> None:
     """Topology files, for your own fabric; hpn plan FILE checks one."""
 
 
+topology.add_command(topology_import)
 topology.add_command(schema_command("topology", "docs/architectures.md", topology_schema))
 
 
 @topology.command("export")
 @click.argument("name", metavar="TOPOLOGY", shell_complete=topologies)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(list(EXPORTERS)),
+    default="hpn",
+    show_default=True,
+    help="hpn is a topology file of the architecture wired.",
+)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead of printing.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
-def topology_export(name: str, out: Path | None, force: bool) -> None:
+def topology_export(name: str, format_name: str, out: Path | None, force: bool) -> None:
     """Write a preset or topology file as data: every node and link, to be changed by hand.
 
-    The file is a topology of the architecture wired, as docs/your-network.md explains.
+    hpn topology import reads the other formats back. docs/your-network.md explains hpn's own.
     """
-    text = topology_text(load_fabric(name))
+    text = EXPORTERS[format_name](load_fabric(name))
     if out is None:
         click.echo(text, nl=False)
         return
     check_free(out, force)
     write(out, text)
     click.echo(printable(str(out)))
-    tell_next("topology export", file=str(out) if is_path(str(out)) else f"./{out}")
+    place = str(out) if is_path(str(out)) else f"./{out}"
+    if format_name == "hpn":
+        tell_next("topology export", file=place)
+    else:
+        tell_next("topology export", foreign=place)
 
 
 @topology.command("new")

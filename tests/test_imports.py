@@ -49,6 +49,7 @@ ROOMS = {
     "hpn.testbed.routing.pathcontrol.tor_agent": 30,
     "hpn.testbed.routing.pathcontrol.fib": 25,
     "hpn.testbed.lag": 30,
+    "hpn.testbed.importing": 40,
     "hpn.testbed.fabric.json_schema": 38,
     "hpn.testbed.fabric.writing": 38,
     "hpn.testbed.fabric.exporting": 39,

@@ -10,7 +10,7 @@ import re
 
 from hpn.testbed.files.document import Plain
 
-_BARE = re.compile(r"[A-Za-z][A-Za-z0-9 .%-]*|[0-9][0-9.]* ?[a-zA-Z%]+")
+_BARE = re.compile(r"[A-Za-z][A-Za-z0-9 ._%-]*(:[A-Za-z][A-Za-z0-9._-]*)?|[0-9][0-9.]* ?[a-zA-Z%]+")
 _READ_OTHERWISE = re.compile(r"true|false|yes|no|on|off|null", re.IGNORECASE)
 
 

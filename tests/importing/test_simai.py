@@ -1,0 +1,56 @@
+"""SimAI's topologies: GPUs of a server become a host, tiers follow from the distance to GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.importing.reading import left, nics, problems, read, roles
+
+
+def _dual_plane(gpus: int = 8, per_server: int = 4, aggs: int = 2) -> str:
+    """The shape of gen_Topo_Template.py's HPN with two planes: a ToR for each rail and plane."""
+    servers = gpus // per_server
+    first_tor = gpus + servers
+    first_agg = first_tor + 2 * per_server
+    last = first_agg + 2 * aggs
+    links = list(_links(gpus, per_server, first_tor, first_agg, aggs))
+    head = f"{last} {per_server} {servers} {last - first_tor} {len(links)} H100"
+    return "\n".join([head, " ".join(map(str, range(gpus, last))) + " ", *links, ""])
+
+
+def _links(gpus: int, per_server: int, first_tor: int, first_agg: int, aggs: int) -> Iterator[str]:
+    for gpu in range(gpus):
+        yield f"{gpu} {gpus + gpu // per_server} 2880Gbps 0.000025ms 0"
+        for plane in (0, 1):
+            yield f"{gpu} {first_tor + plane * per_server + gpu % per_server} 200Gbps 0.0005ms 0"
+    for plane in (0, 1):
+        for rail in range(per_server):
+            for agg in range(aggs):
+                yield f"{first_tor + plane * per_server + rail} {first_agg + plane * aggs + agg} 400Gbps 0.0005ms 0"
+
+
+def test_a_server_is_a_host_with_a_nic_for_each_gpu() -> None:
+    result = read(("HPN_8g.topo", _dual_plane()))
+    assert list(roles(result).values()).count("host") == 2
+    assert list(roles(result).values()).count("tor") == 8
+    assert list(roles(result).values()).count("agg") == 4
+    assert nics(result)["server1"] == {f"bond{n}": [f"gpu{n}p0", f"gpu{n}p1"] for n in range(4)}
+    assert [link.rate for link in result.wiring.links] == [200 * 10**9] * 16 + [400 * 10**9] * 16
+    assert left(result)["NVLink switches"] == ("2 switches", "8 links")
+    assert len({end for link in result.wiring.links for end in link.ends}) == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("22 4 2 12 32 H100\n8 9\n", "x.topo:2: 2 switches are listed, the first line says 14; list their numbers"),
+        ("14 4 2 12 32 H100\n", "x.topo:1: no GPUs are left beside 14 switches; the first line is NODES"),
+        (_dual_plane() + "0 99 1Gbps 0ms 0\n", "x.topo:43: there is no node 99: the first line says 22; correct one"),
+        (_dual_plane() + "0 13\n", "x.topo:43: '0 13' is no link; write SOURCE DESTINATION BANDWIDTH LATENCY"),
+        (_dual_plane() + "0 13 fast 0ms 0\n", "x.topo:43: bandwidth: 'fast' is not a rate; write one such as 200G"),
+    ],
+)
+def test_a_mistake_has_its_place_its_cause_and_a_way_out(text: str, problem: str) -> None:
+    assert problem in problems(("x.topo", text))[0]

@@ -34,7 +34,7 @@ from hpn.testbed.vm.engines import EngineSpec
 
 PLAN, DRILLS, RUNS = "plan.json", "drills", "runs"
 _MOST_OF_PLAN = 4_000_000
-_OWN = {PLAN, DRILLS, RUNS}
+_OWN = {PLAN, DRILLS, RUNS, "base"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def _is_made(audit: Audit, failure: PlannedFailure) -> bool:
 
 
 def write(audit: Audit, left: Sequence[PlannedFailure], engine: str) -> None:
-    """Write the plan and the drills that are ``left``; a run of another drill loses its verdict first.
+    """Write the plan, the topology and the drills that are ``left``; a run of another drill loses its verdict first.
 
     InputError for a folder with something else, or an audit of another fabric or engine.
     """

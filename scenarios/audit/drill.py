@@ -122,6 +122,8 @@ def planned(fabric: Fabric, failure: Failure, name: str, promises: Sequence[Prom
             unfit += [(due[at].text, why) for at, why in sorted(told.items())]
             due = [promise for at, promise in enumerate(due) if at not in told]
         else:
+            if not isinstance(data["topology"], str):  # the file beside it has the same
+                data["topology"] = TOPOLOGY
             text = yaml.safe_dump(data, sort_keys=False, width=118, allow_unicode=True)
             return PlannedFailure(failure, name, text, drill, tuple(unfit))
     raise InputError(f"no promise can be judged: {unfit[0][1]}" if unfit else f"no promise is of a {failure.kind}")
@@ -140,11 +142,10 @@ def _by_promise(error: InputError, file: str, count: int) -> dict[int, str]:
 
 def _data(fabric: Fabric, failure: Failure, name: str, promises: Sequence[Promise]) -> dict[str, Plain]:
     workload, down_ns = workload_of(fabric), _down_ns(fabric, failure, promises)
-    topology = as_data(fabric.spec)
     return {
         "drill": name,
         "summary": _shortened(f"audit: {failure.words}"),
-        "topology": topology if isinstance(topology, str) else TOPOLOGY,
+        "topology": as_data(fabric.spec),
         "workload": {
             "pattern": workload.pattern,
             "queue_pairs": workload.queue_pairs,

@@ -89,9 +89,7 @@ def promises_in(document: Document) -> tuple[Promise, ...]:
     mistakes = Mistakes(document)
     mistakes.check(PromiseFile, document.data)
     given = document.data.get("promises")
-    entries = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
-    if mistakes or not isinstance(given, list) or len(entries) != len(given):
-        raise mistakes.error()
+    entries = [each if isinstance(each, dict) else {} for each in given] if isinstance(given, list) else []
     of = [_kinds(mistakes, ("promises", at, _OF), entry.get(_OF)) for at, entry in enumerate(entries)]
     plain = [{key: value for key, value in entry.items() if key != _OF} for entry in entries]
     found = _expectations(mistakes, document, plain)

@@ -5,8 +5,9 @@ Changes when a row says more. Rows come from run folders, so that the same runs 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -146,14 +147,14 @@ def answer_json(answer: Answer) -> bytes:
     return TypeAdapter(object).dump_json({**plain, "topology": spec}, indent=1) + b"\n"
 
 
+def is_audit(folder: Path) -> bool:
+    """Return True if the folder has the answer of an audit."""
+    return os.path.isfile(folder / ANSWER)
+
+
 def load_answer(path: Path) -> Answer:
     """Return the answer in a file. InputError when it holds none."""
     try:
         return _ANSWER.validate_json(read_bounded(path, _MOST_BYTES, "audit's answer"))
     except (ValidationError, OSError) as error:
         raise InputError(f"{path} is no answer of hpn audit, or of another version; run the audit again") from error
-
-
-def without_runs(row: Row) -> Row:
-    """Return a row without its place on disk, to compare two audits."""
-    return replace(row, run="")

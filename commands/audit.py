@@ -26,7 +26,7 @@ from hpn.results.audit.sarif import audit_sarif
 from hpn.results.export.junit import check_place
 from hpn.scenarios.audit.audit import Audit, plan
 from hpn.scenarios.audit.base import topology_at
-from hpn.scenarios.audit.failures import KINDS
+from hpn.scenarios.audit.failures import KINDS, PAIR
 from hpn.scenarios.audit.promises import (
     DEFAULT,
     Promise,
@@ -147,7 +147,7 @@ def audit(**given: Any) -> int:
         if path is not None:
             check_place(path, option)
     promises = default_promises() if options.promises is None else load_promises(options.promises)
-    check_used(promises, options.wanted_kinds)
+    check_used(promises, (*options.wanted_kinds, *((PAIR,) if options.pairs else ())))
     planned = options.planned(load_topology(options.fabric), promises, options.out)
     base = None
     if options.base is not None:

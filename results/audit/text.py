@@ -25,7 +25,7 @@ COLUMNS = (
     ">lost",
     ">converged",
     ">lost at return",
-    ">back",
+    ">converged at return",
     "cuts off",
     "why",
 )

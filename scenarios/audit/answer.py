@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from hpn.failover.analysis.dark import DarkNic, dark_nics
@@ -50,17 +51,8 @@ def _row(audit: Audit, planned: PlannedFailure, error: HpnError | None) -> Row:
 
 
 def _named(planned: PlannedFailure, outcome: str, run: str, reasons: tuple[str, ...]) -> Row:
-    failure = planned.failure
-    return Row(
-        failure.key,
-        failure.kind,
-        failure.element,
-        failure.words,
-        failure.targets,
-        outcome,
-        Path(run).as_posix() if run else "",
-        reasons,
-    )
+    failure, place = planned.failure, Path(run).as_posix() if run else ""
+    return Row(failure.key, failure.kind, failure.element, failure.words, failure.targets, outcome, place, reasons)
 
 
 def _measured(fabric: Fabric, planned: PlannedFailure, metrics: DrillMetrics, verdict: Verdict, run: str) -> Row:
@@ -71,24 +63,16 @@ def _measured(fabric: Fabric, planned: PlannedFailure, metrics: DrillMetrics, ve
     if crossed == 0 and outcome == Outcome.PASS.value and _carries_data(fabric, planned):
         outcome, reasons = Outcome.INCONCLUSIVE.value, (_UNUSED,)
     told = None if failure is None else _moment(metrics, failure, own)
-    named = _named(planned, outcome, run, reasons)
-    return Row(
-        named.key,
-        named.kind,
-        named.element,
-        named.words,
-        named.targets,
-        outcome,
-        named.run,
-        reasons,
-        verdict.checks,
-        told,
-        None if back is None else _moment(metrics, back, own),
-        crossed,
-        () if told is None else _cut_off(fabric, told.dark),
-        metrics.noise.noise_floor_ms,
-        metrics.resolution_ms,
-        planned.unfit,
+    return replace(
+        _named(planned, outcome, run, reasons),
+        checks=verdict.checks,
+        failure=told,
+        back=None if back is None else _moment(metrics, back, own),
+        crossed=crossed,
+        cut_off=() if told is None else _cut_off(fabric, told.dark),
+        noise_floor_ms=metrics.noise.noise_floor_ms,
+        resolution_ms=metrics.resolution_ms,
+        unfit=planned.unfit,
     )
 
 

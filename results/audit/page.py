@@ -37,7 +37,7 @@ def audit_view(answer: Answer, out: Path, place: Path) -> ManyView:
     """Return the content of the page."""
     rows = answer.worst_first
     shown, told = rows[:MOST_ROWS], [row for row in rows if row.outcome != Outcome.PASS.value]
-    kinds = sorted({row.kind for row in rows})
+    kinds = [*dict.fromkeys(row.kind for row in answer.rows)]
     listing = Listing(
         f"In {CAPTION}",
         COLUMNS,
@@ -92,7 +92,7 @@ def _head(answer: Answer) -> Head:
     tried, points = many(len(answer.rows), "failure"), answer.single_points
     said = {
         0: f"Yes, in all of {tried}.",
-        1: f"No: {len(broken)} of {tried} break one.",
+        1: f"No: {len(broken)} of {tried} break a promise.",
         3: f"Nobody knows: {answer.count(ERROR)} of {tried} could not be run.",
         4: f"Nobody knows: {answer.count('inconclusive')} of {tried} are inconclusive.",
     }[answer.exit_code]

@@ -38,16 +38,16 @@ _WORDS: Mapping[Cost, str] = {
 }
 
 STYLE = """
-.hpn-fabric .cost0{stroke:#8c959f;stroke-width:1.2;stroke-dasharray:1 3}
-.hpn-fabric .cost1{stroke:#0a7d3c;stroke-width:1.2}
-.hpn-fabric .cost2{stroke:#b08800;stroke-width:2.4}
-.hpn-fabric .cost3{stroke:#c2410c;stroke-width:3.6}
-.hpn-fabric .cost4{stroke:#b3001b;stroke-width:5;stroke-dasharray:8 2}
+.hpn-fabric .cost0,.hpn-fabric rect.cost0{stroke:#8c959f;stroke-width:1.2;stroke-dasharray:1 3}
+.hpn-fabric .cost1,.hpn-fabric rect.cost1{stroke:#0a7d3c;stroke-width:1.2}
+.hpn-fabric .cost2,.hpn-fabric rect.cost2{stroke:#b08800;stroke-width:2.4}
+.hpn-fabric .cost3,.hpn-fabric rect.cost3{stroke:#c2410c;stroke-width:3.6}
+.hpn-fabric .cost4,.hpn-fabric rect.cost4{stroke:#b3001b;stroke-width:5;stroke-dasharray:8 2}
 @media screen and (prefers-color-scheme:dark){
-.hpn-fabric .cost1{stroke:#4fd18b}
-.hpn-fabric .cost2{stroke:#e3c04f}
-.hpn-fabric .cost3{stroke:#ff9a5c}
-.hpn-fabric .cost4{stroke:#ff7b86}
+.hpn-fabric .cost1,.hpn-fabric rect.cost1{stroke:#4fd18b}
+.hpn-fabric .cost2,.hpn-fabric rect.cost2{stroke:#e3c04f}
+.hpn-fabric .cost3,.hpn-fabric rect.cost3{stroke:#ff9a5c}
+.hpn-fabric .cost4,.hpn-fabric rect.cost4{stroke:#ff7b86}
 }
 """
 

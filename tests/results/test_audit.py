@@ -191,7 +191,7 @@ def test_the_page_has_picture_rows_and_escaped_texts(tmp_path: Path) -> None:
     page = audit_page(ALL, tmp_path, tmp_path / "report.html")
     assert 'class="link plane1 cost4"' in page
     assert "single point: its failure cuts off a NIC or host" in page
-    assert "No: 2 of 5 failures break one. Single points: 1." in page
+    assert "No: 2 of 5 failures break a promise. Single points: 1." in page
     assert "no &lt;kernel&gt;" in page
     assert "no <kernel>" not in page
     assert f'href="./runs/{SINGLE.element}"' in page

@@ -17,9 +17,15 @@ HIT, NEAR, FAR, OTHER = "p0.s0.h0.r0", "p0.s0.h1.r0", "p0.s1.h0.r0", "p0.s1.h1.r
 WHOLE = (Dead(AT, BACK + S),)
 
 
-def _metrics(dead: Mapping[tuple[str, str], Sequence[Dead]]) -> DrillMetrics:
+Ways = Sequence[tuple[str, str]]
+ALL: Ways = (
+    *((HIT, NEAR), (HIT, FAR), (NEAR, HIT), (NEAR, OTHER)),
+    *((FAR, OTHER), (FAR, HIT), (OTHER, FAR), (OTHER, NEAR)),
+)
+
+
+def _metrics(dead: Mapping[tuple[str, str], Sequence[Dead]], ways: Ways = ALL) -> DrillMetrics:
     """Near and far flows of four NICs, each of which is out as ``dead`` says; one of HIT's links fails."""
-    ways = [(HIT, NEAR), (HIT, FAR), (NEAR, HIT), (NEAR, OTHER), (FAR, OTHER), (FAR, HIT), (OTHER, FAR), (OTHER, NEAR)]
     flows: list[FlowSpec] = [flow(at, src=src, dst=dst) for at, (src, dst) in enumerate(ways)]
     records: Records | None = None
     for each, way in zip(flows, ways, strict=True):
@@ -42,9 +48,14 @@ def test_one_flow_out_of_two_makes_nobody_dark() -> None:
     assert _dark(_metrics({(HIT, NEAR): WHOLE})) == {}
 
 
-def test_all_flows_of_a_nic_make_it_dark_and_its_partners_are_not_blamed() -> None:
+def test_all_flows_of_a_nic_make_it_dark() -> None:
     ways = [(HIT, NEAR), (HIT, FAR), (NEAR, HIT), (FAR, HIT)]
     assert _dark(_metrics(dict.fromkeys(ways, WHOLE))) == {(HIT, "up"): True, (HIT, "down"): True}
+
+
+def test_a_nic_whose_only_partner_is_cut_off_is_not_blamed() -> None:
+    ways = [(HIT, FAR), (FAR, HIT)]
+    assert _dark(_metrics(dict.fromkeys(ways, WHOLE), ways)) == {(HIT, "up"): True, (HIT, "down"): True}
 
 
 def test_a_nic_is_dark_only_while_all_its_flows_are() -> None:

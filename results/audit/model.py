@@ -74,6 +74,7 @@ class Row:
     noise_floor_ms: float = 0.0
     resolution_ms: float = 0.0
     unfit: tuple[tuple[str, str], ...] = ()
+    by_timers: bool = False  # only a protocol's timers notice it: one draw of their phase
 
     @property
     def single_point(self) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from hpn.failover.analysis.dark import DarkNic, Way
 from hpn.failover.analysis.phrases import many
 from hpn.results.audit.model import ERROR, Answer, Row
-from hpn.results.audit.text import CAPTION, COLUMNS, cells, some
+from hpn.results.audit.text import CAPTION, COLUMNS, cells, notes, some
 from hpn.results.graph.cost import Cost
 from hpn.results.graph.grouping import Level
 from hpn.results.graph.overlay import Overlay
@@ -105,7 +105,7 @@ def _head(answer: Answer) -> Head:
         _QUESTION,
         said + alone,
         lines,
-        [*waiting, *(f"Left out: {key}: {reason}" for key, reason in answer.left_out)],
+        [*waiting, *notes(answer)],
     )
 
 

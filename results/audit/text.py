@@ -96,5 +96,12 @@ def lines(answer: Answer) -> Iterator[str]:
     hidden = len(answer.rows) - MOST_ROWS
     if hidden > 0:
         yield f"{hidden} rows more are in the page and in audit.json"
+    yield from notes(answer)
+
+
+def notes(answer: Answer) -> Iterator[str]:
+    """Yield what a reader must know: failures that are one draw of a timer's phase, and those left out."""
+    if timers := sum(row.by_timers for row in answer.rows):
+        yield f"{many(timers, 'failure')} noticed by timers alone: each figure is one draw of their phase"
     for key, reason in answer.left_out:
         yield f"left out: {key}: {reason}"

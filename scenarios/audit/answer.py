@@ -73,6 +73,7 @@ def _measured(fabric: Fabric, planned: PlannedFailure, metrics: DrillMetrics, ve
         noise_floor_ms=metrics.noise.noise_floor_ms,
         resolution_ms=metrics.resolution_ms,
         unfit=planned.unfit,
+        by_timers=any(each.made.timers_alone_notice for each in planned.failure.breakages),
     )
 
 

@@ -85,6 +85,9 @@ def test_the_terminal_tells_figures_single_points_and_what_was_left_out() -> Non
     assert cells(GOOD)[3] == "< 20.1", "nothing lost is a bound, not zero"
     text = as_text(audit_table(ALL), 300)
     assert text.index(SINGLE.element) < text.index(GOOD.element)
+    assert any(
+        "2 failures noticed by timers alone" in line for line in lines(_answer(*[replace(GOOD, by_timers=True)] * 2))
+    )
     told = list(lines(ALL))
     assert told[0] == "5 failures tried: 1 pass, 2 fail, 1 inconclusive, 1 error"
     assert "single points: 1; " in told[1]

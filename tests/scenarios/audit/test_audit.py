@@ -81,6 +81,14 @@ def test_a_row_has_the_figures_of_its_run(tmp_path: Path) -> None:
     assert row.back.lost == 0
 
 
+def test_a_lost_member_is_told_to_be_one_draw_of_a_timer(tmp_path: Path) -> None:
+    for kind, drawn in (("member", True), ("switch", False)):
+        audit = _audit(tmp_path / kind, kind)
+        write(audit, audit.failures, ENGINE)
+        _made(audit, audit.failures[0], _crossed(metrics(), 0))
+        assert [row.by_timers for row in answer_of(audit, ENGINE, {}).rows] == [drawn]
+
+
 def test_a_nic_that_stays_dark_until_the_repair_is_cut_off(tmp_path: Path) -> None:
     audit = _audit(tmp_path)
     write(audit, audit.failures, ENGINE)

@@ -93,6 +93,9 @@ def lines(answer: Answer) -> Iterator[str]:
         yield f"single points: {len(points)}; each alone cuts off a NIC or host for as long as it is down: {names}"
     elif answer.rows and not answer.waiting:
         yield "no single point: no failure alone cut off a NIC or host for as long as it lasted"
+    pairs = [row for row in answer.rows if len(row.targets) > 1]
+    if pairs:
+        yield f"pairs that cut off a NIC or host: {sum(bool(row.cut_off) for row in pairs)} of {len(pairs)} tried"
     hidden = len(answer.rows) - MOST_ROWS
     if hidden > 0:
         yield f"{hidden} rows more are in the page and in audit.json"

@@ -94,6 +94,13 @@ def test_the_terminal_tells_figures_single_points_and_what_was_left_out() -> Non
     assert told[-1] == "left out: link: y: no drill"
 
 
+def test_pairs_that_cut_off_are_counted_and_are_no_single_points() -> None:
+    pair = replace(GOOD, kind="pair", targets=(LINK, TOR), cut_off=(NIC,))
+    told = list(lines(_answer(GOOD, pair)))
+    assert "pairs that cut off a NIC or host: 1 of 1 tried" in told
+    assert any(line.startswith("no single point") for line in told)
+
+
 def test_no_single_point_is_told_only_when_all_was_tried() -> None:
     assert any("no single point" in line for line in lines(_answer(GOOD)))
     assert not any("no single point" in line for line in lines(_answer(GOOD, waiting=3)))

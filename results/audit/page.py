@@ -25,6 +25,7 @@ from hpn.testbed.fabric.model import Fabric
 
 _MOST_NODES = 40
 """Maximum nodes drawn singly, as on the pages of runs."""
+_OUTCOMES = (*map(str, Outcome), ERROR)
 _QUESTION = "Does every promise hold when one element fails?"
 
 
@@ -42,7 +43,7 @@ def audit_view(answer: Answer, out: Path, place: Path) -> ManyView:
         f"In {CAPTION}",
         COLUMNS,
         [_row(row, out, place) for row in shown],
-        [f"{row.outcome} kind-{row.kind}{' single' if row.single_point else ''}" for row in shown],
+        [_classes(row, kinds) for row in shown],
     )
     return ManyView(
         head=_head(answer),
@@ -110,16 +111,15 @@ def _head(answer: Answer) -> Head:
 
 
 def _counts(answer: Answer, kinds: list[str]) -> Listing:
-    outcomes = (*map(str, Outcome), ERROR)
     rows = [
         (
             kind,
-            *(str(sum(row.kind == kind and row.outcome == outcome for row in answer.rows)) for outcome in outcomes),
+            *(str(sum(row.kind == kind and row.outcome == outcome for row in answer.rows)) for outcome in _OUTCOMES),
             str(sum(row.kind == kind and row.single_point for row in answer.rows)),
         )
         for kind in kinds
     ]
-    columns = ("kind", *(f">{outcome}" for outcome in outcomes), ">single points")
+    columns = ("kind", *(f">{outcome}" for outcome in _OUTCOMES), ">single points")
     return Listing("Failures by kind", columns, rows, stacks=False)
 
 
@@ -129,13 +129,19 @@ def _row(row: Row, out: Path, place: Path) -> tuple[Cell, ...]:
     return (Mark(outcome), kind, link, *rest)
 
 
+def _classes(row: Row, kinds: list[str]) -> str:
+    """Return the classes of a row, none of which is a text of the file."""
+    outcome = row.outcome if row.outcome in _OUTCOMES else ""
+    return " ".join(filter(None, (outcome, f"k{kinds.index(row.kind)}", "single" if row.single_point else "")))
+
+
 def _filters(answer: Answer, kinds: list[str]) -> Iterator[Filter]:
-    outcomes = [outcome for outcome in (*map(str, Outcome), ERROR) if answer.count(outcome)]
+    outcomes = [outcome for outcome in _OUTCOMES if answer.count(outcome)]
     if len(outcomes) > 1:
         choices = (Choice(each, f"{each} ({answer.count(each)})") for each in outcomes)
         yield Filter("answer", (Choice("", "all"), *choices))
     if len(kinds) > 1:
-        yield Filter("kind", (Choice("", "all"), *(Choice(f"kind-{kind}", kind) for kind in kinds)))
+        yield Filter("kind", (Choice("", "all"), *(Choice(f"k{at}", kind) for at, kind in enumerate(kinds))))
     if answer.single_points:
         yield Filter("cuts off", (Choice("", "all"), Choice("single", "single points")))
 

@@ -208,6 +208,14 @@ def test_the_page_has_picture_rows_and_escaped_texts(tmp_path: Path) -> None:
     assert audit_page(ALL, tmp_path, tmp_path / "report.html") == page
 
 
+def test_texts_of_a_file_are_no_style(tmp_path: Path) -> None:
+    bad = replace(GOOD, kind="x{}body{display:none}", outcome="pass</style>")
+    page = audit_page(_answer(bad, GOOD), tmp_path, tmp_path / "report.html")
+    styles = "".join(part.partition("</style>")[0] for part in page.split("<style>")[1:])
+    assert "body{display:none}" not in styles
+    assert "pass</style>" not in page
+
+
 def test_a_comparison_tells_worse_new_better_gone_and_same() -> None:
     now_bad = replace(BAD, key=GOOD.key)
     before = _answer(GOOD, SINGLE, UNSURE)

@@ -1,6 +1,8 @@
 """Two audits against each other: which failures cost more, less, as much, and which are new or gone. Pure.
 
-Changes when a row counts as worse for another reason. Figures differ only if their intervals do not overlap.
+Changes when a row counts as worse for another reason. Outages differ only if their intervals are further apart than
+another phase of a timer puts them. Of what only timers notice, and of times of convergence, only the answers are
+compared: a change elsewhere in the fabric shifts their phases.
 """
 
 from __future__ import annotations
@@ -40,6 +42,10 @@ class ChangedRow:
 
 
 _GRADES: Mapping[str, int] = {Outcome.PASS.value: 0, Outcome.INCONCLUSIVE.value: 1, ERROR: 1, Outcome.FAIL.value: 2}
+
+
+_LEAST_MS, _LEAST_SHARE = 10.0, 0.1
+"""Differences of outages that count: more than 10 ms, and more than a tenth of the base's."""
 
 
 def compare(base: Answer, now: Answer) -> tuple[ChangedRow, ...]:
@@ -91,22 +97,19 @@ def _worse(one: Row, other: Row) -> Iterator[str]:
         yield "answer"
     if not {*other.cut_off} <= {*one.cut_off}:
         yield "cuts off"
+    if other.by_timers:
+        return
     for name, a, b in (("failure", one.failure, other.failure), ("return", one.back, other.back)):
-        if a is not None and b is not None:
-            yield from (f"{what} at {name}" for what in _worse_at(a, b))
-
-
-def _worse_at(one: Moment, other: Moment) -> Iterator[str]:
-    if _longer(one.outage, other.outage):
-        yield "outage"
-    if one.lost == 0 < other.lost:
-        yield "lost"
-    if one.converged is not None and other.converged is not None and _longer(one.converged, other.converged):
-        yield "converged"
+        if a is not None and b is not None and _longer(a.outage, b.outage):
+            yield f"outage at {name}"
+    if one.back is not None and other.back is not None and one.back.lost == 0 < other.back.lost:
+        yield "lost at return"
 
 
 def _longer(one: Figure, other: Figure) -> bool:
-    return (other.low > one.high and not one.open) or (other.open and not one.open)
+    if other.open != one.open:
+        return other.open
+    return other.low > one.high + max(_LEAST_MS, _LEAST_SHARE * one.high)
 
 
 def _said(what: str, before: Row, now: Row) -> str:
@@ -122,7 +125,4 @@ def _said(what: str, before: Row, now: Row) -> str:
 def _figure(moment: Moment | None, name: str) -> str:
     if moment is None:
         return "-"
-    if name == "lost":
-        return f"{moment.lost:,}"
-    figure = moment.outage if name == "outage" else moment.converged
-    return "-" if figure is None else f"{milliseconds(figure.ms)} ms"
+    return f"{moment.lost:,}" if name == "lost" else f"{milliseconds(moment.outage.ms)} ms"

@@ -227,7 +227,7 @@ def test_a_comparison_tells_worse_new_better_gone_and_same() -> None:
         (Change.BETTER, SINGLE.key),
         (Change.GONE, UNSURE.key),
     ]
-    assert found[0].told == ("pass -> fail", "outage at failure 0.00 ms -> 3500 ms", "lost at failure 0 -> 700")
+    assert found[0].told == ("pass -> fail", "outage at failure 0.00 ms -> 3500 ms")
     assert "cuts off p0.s0.h0 -> none" in found[2].told
     assert comparison_line(found) == "against the base: 1 worse, 1 new, 1 better, 1 gone, 0 same"
     assert comparison_exit_code(found, now) == 1
@@ -240,7 +240,24 @@ def test_a_failure_that_was_broken_before_does_not_fail_a_comparison() -> None:
     assert comparison_exit_code(compare(_answer(BAD, UNSURE), _answer(BAD, UNSURE)), _answer(BAD, UNSURE)) == 4
 
 
-def test_figures_within_their_measurement_error_are_the_same() -> None:
-    close = replace(QUIET, outage=Figure(25.0, 5.0, 45.0))
-    found = compare(_answer(GOOD), _answer(replace(GOOD, failure=close)))
-    assert [row.change for row in found] == [Change.SAME]
+@pytest.mark.parametrize(
+    ("now", "change"),
+    [
+        (replace(QUIET, outage=Figure(25.0, 5.0, 45.0)), Change.SAME),  # within the measurement error
+        (replace(QUIET, outage=Figure(29.0, 28.0, 30.0)), Change.SAME),  # less than 10 ms more
+        (replace(QUIET, outage=Figure(60.0, 40.0, 80.0)), Change.WORSE),
+        (replace(QUIET, outage=Figure(5.0, 5.0, 5.0, open=True)), Change.WORSE),  # never over
+        (replace(QUIET, converged=Figure(220.0, 219.0, 221.0)), Change.SAME),  # another phase of a timer
+        (replace(QUIET, lost=1, lossy=1), Change.SAME),  # a packet under way
+    ],
+)
+def test_only_outages_that_differ_for_certain_are_worse(now: Moment, change: Change) -> None:
+    found = compare(_answer(GOOD), _answer(replace(GOOD, failure=now)))
+    assert [row.change for row in found] == [change]
+    timers = compare(_answer(GOOD), _answer(replace(GOOD, failure=now, by_timers=True)))
+    assert [row.change for row in timers] == [Change.SAME]
+
+
+def test_a_return_that_begins_to_cost_packets_is_worse() -> None:
+    found = compare(_answer(GOOD), _answer(replace(GOOD, back=replace(QUIET, lost=3))))
+    assert [(row.change, row.told) for row in found] == [(Change.WORSE, ("lost at return 0 -> 3",))]

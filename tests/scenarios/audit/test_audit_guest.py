@@ -81,5 +81,5 @@ def test_a_fabric_that_lost_its_second_tor_is_worse_than_its_base(tmp_path: Path
     (tmp_path / "promises.yaml").write_text("promises: [{worst_outage: {at_most: 500 ms, edge: failure}}]\n")
     asked = ("audit", "fabric.yaml", "--kinds", "switch", "--promises", "promises.yaml", "--out", "out")
     said = _finished(hpn, *asked, "--base", "HEAD")
-    assert "against the base: 2 worse, 0 new, 0 better, 4 gone, 2 same" in said
+    assert "against the base: 2 worse, 0 new, 0 better, 4 gone, 2 same" in said, said
     assert "pass -> fail" in said

@@ -28,6 +28,7 @@ class Command:
 _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "Drills": {
         "drill": ("drill", "analyse"),
+        "audit": ("audit",),
         "campaign": ("campaign",),
         "ci": ("ci",),
         "model": ("model",),

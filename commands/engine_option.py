@@ -47,10 +47,10 @@ class OneOf(click.ParamType[str]):
 
 
 def engine_option(
-    text: str, offered: Callable[[EngineSpec], bool] = lambda _spec: True
+    text: str, offered: Callable[[EngineSpec], bool] = lambda _spec: True, default: str = HOST.name
 ) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """Return the option ``--engine`` with the engines that are ``offered``; the default is this kernel."""
-    return click.option("--engine", type=OneOf(lambda: words(offered)), default=HOST.name, show_default=True, help=text)
+    return click.option("--engine", type=OneOf(lambda: words(offered)), default=default, show_default=True, help=text)
 
 
 virtual_time_option = click.option("--virtual-time", is_flag=True, hidden=True)

@@ -32,6 +32,7 @@ FOLLOWERS: Mapping[str, Sequence[str]] = {
     "drill run": ["hpn report {run}", "hpn compare {repeats}", "hpn results ls --runs {folder}"],
     "drill compare": ["hpn compare {folder} --across engine"],
     "analyse": ["hpn report {run}"],
+    "audit": ["hpn report {run}"],
     "campaign run": ["hpn drill run {drill}", "hpn campaign show {folder}"],
     "campaign show": ["hpn drill run {drill}", "hpn report {folder}"],
     "ci run": ["hpn report {run}", "hpn results ls --runs {folder}"],

@@ -23,21 +23,17 @@ def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
     """Write a folder's page, report.html in the folder: one HTML file that asks no network for anything.
 
     A page over many runs links to the pages of its runs, so send the folder. Of a run: what the drill shows, whether
-    it did, every expectation with its limit and interval, and for each fault what happened when. Of repeats, a suite
-    or a campaign: what they come to and what failed, a line for each run, and each figure over all runs with its
-    limit. Of any folder above runs: a list of them, the newest first.
+    it did, every expectation with its limit and interval, and for each fault what happened when. Of repeats, a suite,
+    an audit or a campaign: what they come to and what failed, a line for each run, and each figure over all runs with
+    its limit. Of any folder above runs: a list of them, the newest first.
 
     \b
     hpn report runs/20261122-180000/link-down
     hpn report ci-out
     hpn report runs --each
     """
-    from hpn.results.page.folder import (  # Jinja and numpy, which other commands need not load
-        NAME,
-        report_of,
-        write_missing,
-    )
-    from hpn.scenarios.campaign.page import campaign_page, is_campaign  # likewise
+    from hpn.results.page.folder import NAME, write_missing  # Jinja and numpy, which other commands need not load
+    from hpn.scenarios.campaign.page import is_campaign  # likewise
 
     if out is not None and len(folders) > 1:
         raise InputError(f"--out names one file and there are {len(folders)} folders; leave it out")
@@ -46,7 +42,21 @@ def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
         if each and not is_campaign(path):
             for made in write_missing(path):
                 click.echo(printable(str(made)), err=True)
-        write(place, campaign_page(path, place) if is_campaign(path) else report_of(path, place))
+        write(place, _page(path, place))
         click.echo(place)
     of_runs = len(folders) > 1 and not any(map(is_campaign, folders))
     tell_next("report", runs=folders if of_runs else None)
+
+
+def _page(path: Path, place: Path) -> str:
+    """Return the page of a campaign, an audit, a run, or all runs below a folder."""
+    from hpn.results.audit.model import ANSWER, is_audit, load_answer
+    from hpn.results.audit.page import audit_page
+    from hpn.results.page.folder import report_of
+    from hpn.scenarios.campaign.page import campaign_page, is_campaign
+
+    if is_campaign(path):
+        return campaign_page(path, place)
+    if is_audit(path):
+        return audit_page(load_answer(path / ANSWER), path, place)
+    return report_of(path, place)

@@ -23,6 +23,7 @@ ROOMS = {
     "hpn": 190,
     "hpn.commands": 190,
     "hpn.scenarios.selfcheck.bench": 180,
+    "hpn.scenarios.audit": 172,  # asks as campaigns do which flows have a path left
     "hpn.scenarios.campaign": 170,
     "hpn.scenarios.model.month": 170,
     "hpn.scenarios.paper": 175,  # holds claims against what a month is assumed to break

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from hpn.results.graph.cost import Cost, worst
 from hpn.results.graph.grouping import WORDS, Box, Drawn, Level, counted
 from hpn.results.graph.overlay import Overlay
 from hpn.results.text.values import rate
@@ -73,7 +74,13 @@ def of_box(box: Box, overlay: Overlay) -> str:
     said = _of_node(box.members[0]) if len(box.members) == 1 else f"{box.name}: {' '.join(box.lines[:-1])}"
     if box.inside:
         said += f", {len(box.inside):,} links between them"
-    return shortened(said + _told(down, len(box.members)) + _told(_down(box.inside, overlay), 0))
+    names_in = (*(node.name for node in box.members), *(link.name for link in box.inside))
+    costs = worst(names_in, overlay.costs)
+    return shortened(said + _cost(costs) + _told(down, len(box.members)) + _told(_down(box.inside, overlay), 0))
+
+
+def _cost(found: Cost | None) -> str:
+    return "" if found is None else f"; {found.words}"
 
 
 def _of_node(node: Node) -> str:
@@ -90,7 +97,8 @@ def of_links(links: Sequence[Link], overlay: Overlay) -> str:
     loads = [overlay.load[link.name] for link in links if link.name in overlay.load]
     load = f", load {percent(max(loads))}" if loads else ""
     said = f"{first.name}, {each}" if len(links) == 1 else f"{len(links):,} links ({first.name}, ...), each {each}"
-    return shortened(said + load + _told(down, len(links)))
+    costs = worst((link.name for link in links), overlay.costs)
+    return shortened(said + load + _cost(costs) + _told(down, len(links)))
 
 
 def _down(links: Iterable[Link], overlay: Overlay) -> list[str]:

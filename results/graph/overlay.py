@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from hpn.results.graph.cost import Cost
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, Link, Node
 
@@ -35,6 +36,7 @@ class Overlay:
     path: tuple[str, ...] = ()
     dropped: str = ""
     called: str = "fault"
+    costs: Mapping[str, Cost] = field(default_factory=dict)  # of nodes and links, by the failures tried on them
 
     def check(self, fabric: Fabric) -> None:
         """Raise InputError, with the nearest names, when it refers to something that the fabric does not have."""
@@ -46,8 +48,8 @@ class Overlay:
             fabric.link(name)
             if not 0 <= share < float("inf"):
                 raise InputError(f"the load of {name} is {share}; write a share of its rate, 0.5 for half of it")
-        for fault in self.faults:
-            fabric.part(fault.part)
+        for name in (*(fault.part for fault in self.faults), *self.costs):
+            fabric.part(name)
 
     def numbers_at(self, fabric: Fabric) -> Mapping[str, tuple[int, ...]]:
         """Return fault numbers, from 1, by the nodes and links where they are drawn; a NIC's is at its links."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 
-from hpn.results.graph import labels
-from hpn.results.graph.grouping import Drawn, Level, drawn
+from hpn.results.graph import cost, labels
+from hpn.results.graph.grouping import Box, Drawn, Level, drawn
 from hpn.results.graph.layout import MARGIN, Frame, Layout, Line, PlacedBox, lay_out, text_width
 from hpn.results.graph.overlay import NOTHING, Overlay
 from hpn.results.text.width import shortened
@@ -80,7 +80,7 @@ def fabric_svg(fabric: Fabric, overlay: Overlay = NOTHING, level: Level | None =
         f' height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
         f"<title>{escaped(labels.title(fabric))}</title>",
         f"<desc>{escaped(labels.description(found, overlay))}</desc>",
-        f"<style>{_STYLE}</style>",
+        f"<style>{_STYLE}{cost.STYLE if overlay.costs else ''}</style>",
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
         *_frames(layout),
         *(_line(line, overlay) for line in layout.lines),
@@ -109,8 +109,9 @@ def _line(line: Line, overlay: Overlay) -> str:
     down = sum(link.name in overlay.down_links for link in links)
     kinds = ["link", f"plane{line.bundle.plane}"]
     kinds += ["down"] if down == len(links) else []
+    kinds += cost.kinds((link.name for link in links), overlay.costs)
     kinds += ["path"] if any(link.name in overlay.path for link in links) else []
-    width = "" if kinds[-1] == "path" else f' stroke-width="{_width(line, overlay):g}"'
+    width = "" if kinds[-1] == "path" or overlay.costs else f' stroke-width="{_width(line, overlay):g}"'
     return (
         f'<line class="{" ".join(kinds)}" data-links="{len(links)}" x1="{line.x1:.1f}" y1="{line.y1:.1f}"'
         f' x2="{line.x2:.1f}" y2="{line.y2:.1f}"{width}>'
@@ -142,6 +143,7 @@ def _box(placed: PlacedBox, overlay: Overlay) -> Iterator[str]:
     kinds = ["node", box.role.value] + ([f"plane{box.plane}"] if box.plane is not None else [])
     kinds += ["spare"] if all(node.spare for node in box.members) else []
     kinds += ["down"] if down == len(box.members) else []
+    kinds += cost.kinds(_names_in(box), overlay.costs)
     inside = f' data-links="{len(box.inside)}"' if box.inside else ""
     yield (
         f'<g><title>{escaped(labels.of_box(box, overlay))}</title><rect class="{" ".join(kinds)}"'
@@ -157,6 +159,11 @@ def _box(placed: PlacedBox, overlay: Overlay) -> Iterator[str]:
         fitting = (shortened(line, most) for line in placed.lines)
         yield from (_text(x, first + 14 * n, line, "faint" if n else "") for n, line in enumerate(fitting))
     yield "</g>"
+
+
+def _names_in(box: Box) -> Iterator[str]:
+    yield from (node.name for node in box.members)
+    yield from (link.name for link in box.inside)
 
 
 def _box_down(placed: PlacedBox, overlay: Overlay) -> Iterator[str]:
@@ -180,8 +187,7 @@ def _badges(found: Drawn, layout: Layout, overlay: Overlay) -> Iterator[str]:
         if here := _numbers((link.name for link in line.bundle.links), numbers):
             yield _badge(*line.at(0.42), here, "disc")
     for placed in layout.boxes:
-        within = (*(node.name for node in placed.box.members), *(link.name for link in placed.box.inside))
-        if here := _numbers(within, numbers):
+        if here := _numbers(_names_in(placed.box), numbers):
             yield _badge(placed.x, placed.y, here, "disc")
 
 
@@ -217,6 +223,7 @@ def _legend(found: Drawn, overlay: Overlay) -> Iterator[tuple[str, str]]:
             for n, (_, wide) in enumerate(_WIDTHS)
         )
         yield "".join(lines), "load in the busier direction: idle, up to 25 %, 50 %, 75 %, above"
+    yield from cost.legend(overlay.costs)
     if any(node.spare for node in found.fabric.nodes) and found.level is Level.NONE:
         yield '<rect class="node spare" x="-12" y="-6" width="24" height="12" rx="3"/>', "spare host"
     if found.level is not Level.NONE:

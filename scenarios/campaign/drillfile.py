@@ -15,8 +15,7 @@ from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence, FaultStep, Pl
 from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill, Workload
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.writing import as_data
 from hpn.testbed.files.document import Document, Plain
 from hpn.testbed.files.units import format_duration, format_percent
 
@@ -72,7 +71,7 @@ def data_of(plan: Plan, sequence: FaultSequence, note: Note) -> dict[str, Plain]
         "drill": name_of(plan, sequence),
         "summary": _shorten(sequence.words),
         **({"description": note.why} if note.why else {}),
-        "topology": _topology(plan.topology),
+        "topology": as_data(plan.topology),
         "workload": {
             "pattern": "permutation",
             "queue_pairs": QUEUE_PAIRS,
@@ -94,13 +93,6 @@ def data_of(plan: Plan, sequence: FaultSequence, note: Note) -> dict[str, Plain]
 
 def _shorten(text: str) -> str:
     return text if len(text) <= _SUMMARY else f"{text[: _SUMMARY - 3]}..."
-
-
-def _topology(spec: FabricSpec) -> Plain:
-    if spec.name in PRESETS and PRESETS[spec.name].spec == spec:
-        return spec.name
-    data: dict[str, Plain] = spec.model_dump(mode="json", exclude_defaults=True)
-    return {"name": spec.name, **data}
 
 
 def entry(number: int, step: FaultStep) -> dict[str, Plain]:

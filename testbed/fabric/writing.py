@@ -13,6 +13,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import TopologyFile, topology_in
 from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import models_in
 from hpn.testbed.files.document import DEPTH_LIMIT, Document, Plain, parse, shorten
 from hpn.testbed.files.one_line import one_line
@@ -33,6 +34,14 @@ def written(preset: str, settings: Sequence[str]) -> str:
     text = "\n".join((*_head(preset), *setting_lines(data, TopologyFile), ""))
     _check(parse(text, "--set"))
     return text
+
+
+def as_data(spec: FabricSpec) -> Plain:
+    """Return a specification as a drill file holds it: the name of a preset, or the keys that are no default."""
+    if spec.name in PRESETS and PRESETS[spec.name].spec == spec:
+        return spec.name
+    data: dict[str, Plain] = spec.model_dump(mode="json", exclude_defaults=True)
+    return {"name": spec.name, **data}
 
 
 def _lay(data: dict[str, Plain], setting: str) -> None:

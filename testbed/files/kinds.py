@@ -27,6 +27,7 @@ KINDS: Registry[Kind] = Registry(
     (
         Kind("drill", frozenset({"drill"}), "hpn drill run {}"),
         Kind("suite", frozenset({"suite"}), "hpn ci run {}"),
+        Kind("promises", frozenset({"promises"}), "hpn audit FABRIC --promises {}"),
         Kind("topology", frozenset({"preset", "architecture", "segments", "hosts", "rails", "aggs"}), "hpn plan {}"),
     ),
     of=Kind,

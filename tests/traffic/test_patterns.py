@@ -14,7 +14,7 @@ from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.flows.flow import Transfers
 from hpn.traffic.flows.framing import wire_bytes
-from hpn.traffic.flows.partners import incast, pairs, permutation
+from hpn.traffic.flows.partners import incast, near_and_far, pairs, permutation
 from hpn.traffic.flows.patterns import PATTERNS, Pattern, PatternRequest, Stream, flows_for
 
 shapes = st.builds(
@@ -44,6 +44,32 @@ def test_a_permutation_has_every_active_nic_send_once_and_receive_once_in_its_ra
         assert fabric.spec.segments == 1 or _segment(fabric, src) != _segment(fabric, dst)
 
 
+def _rack(nic: Nic) -> frozenset[str]:
+    return frozenset(link.upper.node for link in nic.links)
+
+
+@given(shapes)
+def test_near_and_far_has_every_active_nic_send_within_its_rack_and_to_another(fabric: Fabric) -> None:
+    chosen = near_and_far(fabric, 1)
+    active = {n.name for n in fabric.nics if not fabric.node(n.host).spare}
+    racks = {_rack(fabric.nic(name)) for name in active if fabric.nic(name).rail == 0}
+    near = [(src, dst) for src, dst in chosen if _rack(src) == _rack(dst)]
+    far = [(src, dst) for src, dst in chosen if _rack(src) != _rack(dst)]
+    assert Counter(src.name for src, _ in near) == Counter(active) == Counter(dst.name for _, dst in near)
+    if len(racks) > 1:
+        assert Counter(src.name for src, _ in far) == Counter(active) == Counter(dst.name for _, dst in far)
+    assert all(src.rail == dst.rail and src.host != dst.host for src, dst in chosen)
+
+
+def test_near_and_far_sends_to_another_pod_and_to_two_racks_from_a_rack_of_one() -> None:
+    pods = build(FabricSpec(pods=2, segments=2, hosts=2, aggs=2, cores=2))
+    far = [(src, dst) for src, dst in near_and_far(pods, 1) if _rack(src) != _rack(dst)]
+    assert all(pods.node(src.host).pod != pods.node(dst.host).pod for src, dst in far)
+    lone = build(FabricSpec(segments=3, hosts=1, aggs=2))
+    assert set(Counter(src.name for src, _ in near_and_far(lone, 1)).values()) == {2}
+    assert set(Counter(dst.name for _, dst in near_and_far(lone, 1)).values()) == {2}
+
+
 def test_the_seed_decides_and_nothing_else() -> None:
     fabric = build(FabricSpec(segments=4, hosts=4, aggs=2))
     assert permutation(fabric, 5) == permutation(fabric, 5)
@@ -71,10 +97,10 @@ def test_pairs_talk_both_ways_and_incast_has_one_receiver_a_rail(fabric: Fabric)
 
 def test_impossible_patterns_say_what_to_change() -> None:
     lonely = build(FabricSpec(segments=1, hosts=1, aggs=2))
-    for pattern in ("permutation", "pairs", "incast"):
+    for pattern in ("permutation", "pairs", "incast", "near-and-far"):
         with pytest.raises(InputError, match="raise hosts or segments"):
             flows_for(lonely, pattern, load=0.5)
-    with pytest.raises(InputError, match="permutation or pairs or incast or bursts"):
+    with pytest.raises(InputError, match="permutation or pairs or incast or near-and-far or bursts"):
         flows_for(lonely, "shuffle", load=0.5)
 
 

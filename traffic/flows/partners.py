@@ -61,6 +61,43 @@ def incast(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair
     return found
 
 
+def near_and_far(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
+    """Pair every NIC with one in its own rack and with one in the rack half way round, on each rail.
+
+    A rack is a set of ToRs with the NICs behind it. Every NIC sends and receives both, so that an outage of one pair
+    tells the NIC's from its partner's. Alone in its rack, a NIC sends to a second rack. ``seed`` and
+    ``across_segments`` have no effect. InputError when no NIC has a partner.
+    """
+    found: list[Pair] = []
+    for nics in _rails(fabric).values():
+        racks = _racks(nics)
+        for here, rack in enumerate(racks):
+            for at, nic in enumerate(rack):
+                found += [(nic, partner) for partner in _partners(racks, here, at)]
+    if not found:
+        raise InputError("the pattern 'near-and-far' needs two active hosts; raise hosts or segments")
+    return found
+
+
+def _racks(nics: Sequence[Nic]) -> list[list[Nic]]:
+    """Return NICs by the ToRs that they are wired to."""
+    found: dict[frozenset[str], list[Nic]] = {}
+    for nic in nics:
+        found.setdefault(frozenset(link.upper.node for link in nic.links), []).append(nic)
+    return list(found.values())
+
+
+def _partners(racks: Sequence[Sequence[Nic]], here: int, at: int) -> list[Nic]:
+    """Return the NICs that NIC ``at`` of rack ``here`` sends to."""
+    rack, count = racks[here], len(racks)
+    shifts = [max(1, count // 2)] if count > 1 else []
+    if len(rack) == 1 and count > 2:
+        shifts.append(1 if shifts != [1] else 2)
+    others = [racks[(here + shift) % count] for shift in shifts]
+    near = [rack[(at + 1) % len(rack)]] if len(rack) > 1 else []
+    return [*near, *(other[at % len(other)] for other in others)]
+
+
 def _segment(fabric: Fabric, nic: Nic) -> tuple[int, int]:
     host = fabric.node(nic.host)
     return host.pod, host.segment or 0

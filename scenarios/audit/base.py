@@ -1,0 +1,62 @@
+"""Topology file as it was in a commit, from git.
+
+Changes when a base is read from another place. The file alone is read; nothing is checked out.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.load import is_path, topology_in
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.document import SIZE_LIMIT, parse, shorten
+
+_TIMEOUT_S = 60
+_QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def topology_at(commit: str, file: str) -> FabricSpec:
+    """Return the topology in ``file`` as it was in ``commit``.
+
+    InputError for a preset, an unknown commit, and a file that was not there or has mistakes. MachineError without
+    git.
+    """
+    if not is_path(file):
+        raise InputError(f"--base is for topology files; {shorten(file)} is a preset, which has no earlier version")
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(f"no file {file}; name the topology file as it is now")
+    if not commit or commit.startswith("-"):
+        raise InputError(f"--base {shorten(commit)} is no commit; write one such as HEAD~1 or main")
+    folder = path.resolve().parent
+    wanted = f"{commit}^{{commit}}"
+    found = _git(folder, f"--base {shorten(commit)}", "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
+    told = f"{path.name} in {shorten(commit)}"
+    text = _git(folder, told, "cat-file", "blob", f"{found.decode(errors='replace').strip()}:./{path.resolve().name}")
+    if len(text) > SIZE_LIMIT:
+        raise InputError(f"{told} is larger than any topology ({SIZE_LIMIT // 1024} KiB); name another commit")
+    try:
+        return topology_in(parse(text.decode(), f"{file}@{commit}"), path.stem)
+    except UnicodeDecodeError:
+        raise InputError(f"{told} is no text in UTF-8; name another commit") from None
+
+
+def _git(folder: Path, what: str, *arguments: str) -> bytes:
+    """Return the output of git in ``folder``. InputError with git's own words when it refuses."""
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=_TIMEOUT_S, check=False, env={**os.environ, **_QUIET}
+        )
+    except FileNotFoundError:
+        raise MachineError("--base needs git; install it") from None
+    except subprocess.TimeoutExpired:
+        raise MachineError(f"git did not answer within {_TIMEOUT_S} s; run it again") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        why = said[-1] if said else "git knows no such commit"
+        raise InputError(f"{what}: {shorten(why, 200, quoted=False)}; name a commit that has the file")
+    return done.stdout

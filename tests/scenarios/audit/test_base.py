@@ -1,0 +1,73 @@
+"""The base of an audit is the topology file of a commit; what is no such file is refused in one line."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hpn.scenarios.audit.base import topology_at
+from hpn.testbed.errors import InputError
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    named = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(["git", *named, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A topology below a repository: two hosts a segment once, three now, four in the work tree."""
+    nets = tmp_path / "nets"
+    nets.mkdir()
+    found = nets / "my net.yaml"
+    _git(tmp_path, "init", "-q")
+    for hosts in (2, 3):
+        found.write_text(f"preset: tiny\nhosts: {hosts}\n")
+        _git(tmp_path, "add", "nets")
+        _git(tmp_path, "commit", "-q", "-m", f"{hosts} hosts")
+    found.write_text("preset: tiny\nhosts: 4\n")
+    return found
+
+
+def test_the_base_is_the_file_of_the_commit(file: Path) -> None:
+    assert topology_at("HEAD~1", str(file)).hosts == 2
+    assert topology_at("HEAD", str(file)).hosts == 3
+
+
+@pytest.mark.parametrize(
+    ("commit", "said"),
+    [
+        ("nowhere", "git knows no such commit"),
+        ("--output=x", "is no commit"),
+        ("", "is no commit"),
+        ("HEAD:nets", "git knows no such commit"),
+        ("HEAD; touch x", "git knows no such commit"),
+    ],
+)
+def test_what_is_no_commit_is_refused(file: Path, commit: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        topology_at(commit, str(file))
+    assert sorted(path.name for path in file.parent.iterdir()) == ["my net.yaml"]
+
+
+def test_a_file_that_was_not_there_is_refused(file: Path) -> None:
+    new = file.with_name("new.yaml")
+    new.write_text("preset: tiny\n")
+    with pytest.raises(InputError, match=r"new\.yaml in 'HEAD'"):
+        topology_at("HEAD", str(new))
+    with pytest.raises(InputError, match="no file"):
+        topology_at("HEAD", str(file.with_name("gone.yaml")))
+
+
+def test_mistakes_of_the_old_file_are_told_with_its_commit(file: Path) -> None:
+    file.write_text("preset: tiny\nhosts: many\n")
+    _git(file.parent, "commit", "-qam", "bad")
+    with pytest.raises(InputError, match=r"my net\.yaml@HEAD:2: hosts is 'many'"):
+        topology_at("HEAD", str(file))
+
+
+def test_a_preset_has_no_base() -> None:
+    with pytest.raises(InputError, match="is a preset, which has no earlier version"):
+        topology_at("HEAD", "tiny")

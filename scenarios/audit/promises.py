@@ -17,7 +17,7 @@ from hpn.scenarios.drill.expectations import expectations_of
 from hpn.scenarios.drill.json_schema import drill_schema
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.spec import Strict
+from hpn.testbed.fabric.values import Strict
 from hpn.testbed.files import kinds
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Document, Plain, Where, parse, read, shorten
@@ -119,7 +119,7 @@ def _expectations(
     """Return the expectations of each entry; mistakes are noted with the lines and keys of the promise file."""
     lines = {("expect", *where[1:]): line for where, line in document.lines.items() if where[:1] == ("promises",)}
     inner = Mistakes(Document(document.name, {"expect": [*entries]}, lines))
-    found = expectations_of(inner)
+    found = expectations_of(inner, None)
     if inner:
         for problem in inner.error().problems:
             line, text = _split(problem, document.name)

@@ -1,12 +1,13 @@
-"""Topology file as it was in a commit, from git.
+"""Topology file, and the configurations that it names, as they were in a commit, from git.
 
-Changes when a base is read from another place. The file alone is read; nothing is checked out.
+Changes when a base is read from another place. Nothing is checked out.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 from hpn.testbed.errors import InputError, MachineError
@@ -34,12 +35,20 @@ def topology_at(commit: str, file: str) -> FabricSpec:
     folder = path.resolve().parent
     wanted = f"{commit}^{{commit}}"
     found = _git(folder, f"--base {shorten(commit)}", "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
-    told = f"{path.name} in {shorten(commit)}"
-    text = _git(folder, told, "cat-file", "blob", f"{found.decode(errors='replace').strip()}:./{path.resolve().name}")
+    read = partial(_text, folder, commit, found.decode(errors="replace").strip())
+    return topology_in(parse(read(path.resolve().name), f"{file}@{commit}"), path.stem, read)
+
+
+def _text(folder: Path, commit: str, digest: str, name: str) -> str:
+    """Return the text of a file below the folder in a commit."""
+    told = f"{shorten(name, quoted=False)} in {shorten(commit)}"
+    if os.path.isabs(name) or ".." in Path(name).parts:
+        raise InputError(f"{told} leads out of the topology file's folder; copy it there")
+    text = _git(folder, told, "cat-file", "blob", f"{digest}:./{name}")
     if len(text) > SIZE_LIMIT:
         raise InputError(f"{told} is larger than any topology ({SIZE_LIMIT // 1024} KiB); name another commit")
     try:
-        return topology_in(parse(text.decode(), f"{file}@{commit}"), path.stem)
+        return text.decode()
     except UnicodeDecodeError:
         raise InputError(f"{told} is no text in UTF-8; name another commit") from None
 

@@ -21,7 +21,7 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.rules import contradictions
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.fabric.wired.configs import with_texts
+from hpn.testbed.fabric.wired.configs import ReadConfig, below, with_texts
 from hpn.testbed.files import kinds
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
 from hpn.testbed.files.document import Document, Plain, Where, read, shorten
@@ -46,11 +46,14 @@ def load_topology(name_or_path: str) -> FabricSpec:
     return topology_in(read(name_or_path), Path(name_or_path).stem)
 
 
-def topology_in(document: Document, name: str) -> FabricSpec:
-    """Return the specification in a document, named ``name`` if it gives no name. InputError lists every mistake."""
+def topology_in(document: Document, name: str, read_config: ReadConfig | None = None) -> FabricSpec:
+    """Return the specification in a document, named ``name`` if it gives no name. InputError lists every mistake.
+
+    ``read_config``: reader of the configurations that it names; left out, they are beside the document.
+    """
     kinds.expect(document, "topology")
     mistakes = Mistakes(document)
-    spec = _spec(mistakes, (), document.data, name, Path(document.name).parent)
+    spec = _spec(mistakes, (), document.data, name, read_config or below(Path(document.name).parent))
     if mistakes or spec is None:
         raise mistakes.error()
     return spec
@@ -74,7 +77,7 @@ def topology_from(mistakes: Mistakes, at: Where, base: Path) -> FabricSpec | Non
     """
     given = mistakes.document.value(at)
     if isinstance(given, dict):
-        return _spec(mistakes, at, given, "custom", base)
+        return _spec(mistakes, at, given, "custom", below(base))
     if not isinstance(given, str):
         hint = "write a preset (such as tiny), a file, or {preset: tiny, ...}"
         mistakes.add(at, f"{dotted(at)} is {shorten(given)}; {hint}")
@@ -110,11 +113,13 @@ def _preset(name: str) -> FabricSpec:
     raise InputError(f"no preset {shorten(name)}; {hint} (a topology file ends in .yaml)")
 
 
-def _spec(mistakes: Mistakes, at: Where, given: dict[str, Plain], name: str, folder: Path) -> FabricSpec | None:
+def _spec(
+    mistakes: Mistakes, at: Where, given: dict[str, Plain], name: str, read_config: ReadConfig
+) -> FabricSpec | None:
     """Return the specification in ``given``, which is at ``at`` in its file; None if it noted mistakes."""
     base = _base(mistakes, at, given)
     data = _merge({"name": _slug(name), **base}, {key: value for key, value in given.items() if key != "preset"})
-    data = with_texts(mistakes, at, data, folder)
+    data = with_texts(mistakes, at, data, read_config)
     _check_architecture(mistakes, at, data.get("architecture"))
     file = mistakes.check(TopologyFile, data, at)
     if file is None:

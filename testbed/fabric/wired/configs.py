@@ -6,7 +6,8 @@ The text becomes part of the topology, so that a sandbox, a guest or another mac
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from hpn.testbed.errors import InputError
@@ -19,8 +20,17 @@ from hpn.testbed.files.document import Plain, Where, shorten
 _MOST_BYTES = 1_000_000
 
 
-def with_texts(mistakes: Mistakes, at: Where, data: dict[str, Plain], folder: Path) -> dict[str, Plain]:
-    """Return a topology's data with the text of each configuration in place of its path below ``folder``.
+ReadConfig = Callable[[str], str]
+"""Reader of a configuration by the path that a topology file has. InputError for one that cannot be read."""
+
+
+def below(folder: Path) -> ReadConfig:
+    """Return a reader of files below a folder."""
+    return partial(_text, folder)
+
+
+def with_texts(mistakes: Mistakes, at: Where, data: dict[str, Plain], read_config: ReadConfig) -> dict[str, Plain]:
+    """Return a topology's data with the text of each configuration in place of its path.
 
     A file that cannot be read is noted as a mistake.
     """
@@ -33,7 +43,7 @@ def with_texts(mistakes: Mistakes, at: Where, data: dict[str, Plain], folder: Pa
         read[name] = node
         if isinstance(node, dict) and isinstance(given := node.get("config"), str):
             try:
-                read[name] = {**node, "config": {"file": given, "text": _text(folder, given)}}
+                read[name] = {**node, "config": {"file": given, "text": read_config(given)}}
             except InputError as error:
                 mistakes.add_all((*at, "wiring", "nodes", name, "config"), error)
     return {**data, "wiring": {**wiring, "nodes": read}}

@@ -9,11 +9,19 @@ import pytest
 
 from hpn.scenarios.audit.base import topology_at
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.fabric.wired.configs import configs_of
+from tests.fabric import own_network
 
 
 def _git(folder: Path, *arguments: str) -> None:
     named = ("-c", "user.name=a", "-c", "user.email=a@b.c")
     subprocess.run(["git", *named, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def _commit(folder: Path) -> None:
+    _git(folder, "add", ".")
+    _git(folder, "commit", "-q", "-m", "as it is")
 
 
 @pytest.fixture
@@ -71,3 +79,19 @@ def test_mistakes_of_the_old_file_are_told_with_its_commit(file: Path) -> None:
 def test_a_preset_has_no_base() -> None:
     with pytest.raises(InputError, match="is a preset, which has no earlier version"):
         topology_at("HEAD", "tiny")
+
+
+def test_configurations_are_those_of_the_commit_too(tmp_path: Path) -> None:
+    folder = tmp_path / "network"
+    path = own_network.write(folder)
+    _git(folder, "init", "-q")
+    _commit(folder)
+    own_network.edit(folder, "leaf1", "maximum-paths 64", "maximum-paths 1")
+    specs = load_topology(str(path)), topology_at("HEAD", str(path))
+    now, then = (configs_of(spec.wiring)["leaf1"].text for spec in specs)
+    assert "maximum-paths 1\n" in now
+    assert "maximum-paths 64\n" in then
+    path.write_text(path.read_text().replace("leaf1/frr.conf", "../frr.conf"))
+    _commit(folder)
+    with pytest.raises(InputError, match="leads out of the topology file's folder"):
+        topology_at("HEAD", str(path))

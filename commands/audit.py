@@ -40,9 +40,9 @@ from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.versions import HPN
-from hpn.testbed.vm.engines import asked_for
+from hpn.testbed.vm.engines import asked_for, words
 
-_VIRTUAL_TIME = "uml-virtual-time"
+_VIRTUAL_TIME = words(lambda spec: spec.virtual_time)[0]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _BASE = "base"
 """Folder of the base's audit, below --out."""

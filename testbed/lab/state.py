@@ -28,12 +28,13 @@ def state(lab: Lab) -> State:
         if nic.adapter is not None:
             found[f"queue pairs of {nic.nic.name}"] = bound(nic.adapter.affinity)
     found |= lab.breakage.standing()
+    ports = {end.ifindex: end.name for link in lab.fabric.links for end in (link.lower, link.upper)}
     for node in lab.fabric.switches:
         for route in lab.requests(node.name).routes():
             if route.table != RT_TABLE_LOCAL:
                 table = "" if route.table == RT_TABLE_MAIN else f" in table {route.table}"
                 key = f"route {route.prefix}{table} on {node.name}"
-                found[key] = f"kind {route.kind} via interfaces {sorted(route.oifs)}"
+                found[key] = f"kind {route.kind} via {' '.join(sorted(ports.get(oif, str(oif)) for oif in route.oifs))}"
     return found
 
 

@@ -31,6 +31,7 @@ NO_TABLE |= {
     "drill schema",
     "ci schema",
     "topology new",
+    "topology export",
     "topology schema",
     "report",
     "export",

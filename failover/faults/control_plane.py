@@ -21,6 +21,9 @@ from hpn.failover.faults.base import (
 from hpn.failover.faults.fields import Unit, parameter
 from hpn.failover.faults.node import SwitchFault, TorCrash
 from hpn.failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.wired.configs import own_configs
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,13 @@ class TorDrain(SwitchFault):
     TELLS: ClassVar[VisibleTo] = VisibleTo.NEIGHBOURS
 
     grace_ns: int = parameter("grace", Unit.DURATION, 100 * MS, 600_000 * MS)
+
+    def on(self, fabric: Fabric) -> TorDrain:
+        """Return the fault. InputError for a ToR with a configuration of its own, which a drain would change."""
+        own = own_configs(fabric).get(self.switch)
+        if own is not None:
+            raise InputError(f"a drain would change {own.file}, which {self.switch} runs; write tor-crash")
+        return self
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
         """Return three draining steps; one boot repairs them all."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hpn.failover.faults import make, settled
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.wired.config_words import words_of
@@ -103,3 +104,9 @@ def test_a_file_that_cannot_be_is_refused_with_its_line(tmp_path: Path, given: s
         load_fabric(str(path))
     assert f"{path}:8: " in str(error.value)
     assert problem in str(error.value)
+
+
+def test_a_drain_of_a_tor_with_its_own_configuration_is_refused(tmp_path: Path) -> None:
+    fabric = load_fabric(str(write(tmp_path)))
+    with pytest.raises(InputError, match=r"a drain would change leaf1/frr\.conf, which leaf1 runs; write tor-crash"):
+        settled(make("tor-drain", "leaf1", {"grace_ns": 10**9}), fabric)

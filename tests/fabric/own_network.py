@@ -38,6 +38,7 @@ template bgp fabric {{
   local as {asn};
   hold time 9;
   connect delay time 1;
+  error wait time 1, 2;
   ipv4 {{ import all; export all; }};
 }}
 {neighbours}"""

@@ -19,7 +19,7 @@ def test_a_lab_is_refused_where_less_memory_is_free_than_one_was_measured_to_tak
 ) -> None:
     fabric = build(load_topology(preset))
     name = fabric.spec.bgp.daemon
-    monkeypatch.setattr(preflight, "DAEMONS", {name: replace(DAEMONS[name], missing=lambda: None)})
+    monkeypatch.setattr(preflight, "kinds_of", lambda _fabric: (replace(DAEMONS[name], missing=lambda: None),))
     monkeypatch.setattr(preflight, "neighbour_limit", lambda: 10**6)
     monkeypatch.setattr(preflight, "available_memory", lambda: least_mb << 20)
     with pytest.raises(MachineError, match=rf"about \d+ MB of memory and {least_mb} MB are free"):

@@ -39,7 +39,7 @@ def test_asns_router_ids_addresses_and_neighbours_come_from_the_files(tmp_path: 
         ("leaf1", "neighbor 100.64.0.1 ", "neighbor 100.64.0.99 ", ":19: leaf1 has no link to neighbour 100.64.0.99"),
         ("leaf3", "remote-as 65100", "remote-as 65101", "leaf3/frr.conf:19: leaf3 awaits ASN 65101 of spine1"),
         ("spine1", "ip address 100.64.0.1/31", "ip address 100.64.0.9/31", "leaf1:Ethernet48 at the other end"),
-        ("leaf2", "64.0.3 as 65100", "64.0.3 as 65109", "leaf2/bird.conf:15: leaf2 awaits ASN 65109 of spine1"),
+        ("leaf2", "64.0.3 as 65100", "64.0.3 as 65109", "leaf2/bird.conf:16: leaf2 awaits ASN 65109 of spine1"),
         ("spine2", "exit\n!\nrouter", "exit\n!\nrouter ospf\n!\nrouter", "not done: hpn runs BGP and static routes"),
         ("spine2", "  maximum-paths", "  advertise-all-vni\n  maximum-paths", "not done: EVPN needs VXLAN devices"),
     ],

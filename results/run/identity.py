@@ -63,10 +63,11 @@ def identity_of(fabric: Fabric, drill: AskedDrill, phase_ms: float = 0.0) -> Ide
     links: list[JsonValue] = [*sorted(f"{link.name} {link.rate_bps}" for link in fabric.links)]
     given: JsonValue = fabric.spec.model_dump(mode="json", exclude={**_NO_PART, "profile": True}, exclude_defaults=True)
     course, settings = _course(drill, round(phase_ms * 1e6)), _settings(drill)
-    found: dict[str, JsonValue] = {FABRIC: [given, seed, links, *_nodes(fabric)], DRILL: course, SETTINGS: settings}
+    nodes = _nodes(fabric)
+    found: dict[str, JsonValue] = {FABRIC: [given, seed, links, *nodes], DRILL: course, SETTINGS: settings}
     whole: dict[str, JsonValue] = fabric.spec.model_dump(mode="json", exclude=_NO_PART)
     whole = {"host_profile": whole.pop("profile"), **whole}  # a drill's measurement has a profile too
-    if nodes := _nodes(fabric):
+    if nodes:
         whole["nodes"] = digest_of(nodes)
     words = {**whole, "seed": seed, "links": _counted(fabric), **course, **(settings or {})}
     return Identity(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from hpn.testbed.fabric.load import TopologyFile
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
 from hpn.testbed.fabric.spec import WIRED, FabricSpec
+from hpn.testbed.fabric.wired.cables import cabling_of
+from hpn.testbed.fabric.wired.structure import structure_of
 from hpn.testbed.fabric.wired.text import wiring_lines
 from hpn.testbed.fabric.wired.wiring_spec import WiredLink, WiredNic, WiredNode, WiredStack, WiringSpec
 from hpn.testbed.fabric.writing import setting_lines
@@ -37,11 +39,13 @@ def wiring_of(fabric: Fabric) -> WiringSpec:
     given = fabric.spec.wiring
     if given is not None:
         return given
-    return WiringSpec(
+    found = WiringSpec(
         nodes={node.name: _node(fabric, node) for node in fabric.nodes},
         links=[_link(fabric, link) for link in fabric.links],
         stacks=[WiredStack(primary=stack.primary, secondary=stack.secondary) for stack in fabric.stacks],
     )
+    derived = structure_of(found, cabling_of(found)).rails_meet
+    return found if derived == fabric.rails_meet else found.model_copy(update={"rails_meet": fabric.rails_meet})
 
 
 def _node(fabric: Fabric, node: Node) -> WiredNode:

@@ -1,12 +1,13 @@
 """Wait until a lab's routes no longer change, where switches have configurations of their own.
 
 Nobody can compute which routes these must have: the lab is ready when all sessions stand and no route has changed for
-a second, which is longer than FRR's delay of a session's first UPDATE.
+``QUIET_S``, which is longer than FRR's delay of a session's first UPDATE.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sized
+from functools import partial
 from typing import Protocol
 
 from hpn.testbed.errors import MachineError
@@ -35,7 +36,7 @@ async def until_quiet(lab: Changing) -> None:
         while now_ns() < end_ns:
             before = len(changes)
             try:
-                await lab.wait_for(lambda seen=before: len(changes) > seen, QUIET_S)  # type: ignore[misc]
+                await lab.wait_for(partial(_longer, changes, before), QUIET_S)
             except TimeoutError:
                 return
     finally:
@@ -45,3 +46,7 @@ async def until_quiet(lab: Changing) -> None:
         f"routes still change after {_MOST_S} s, the last on {last.node}: {last.subject} {last.what};"
         " look for configurations that take back what another announces"
     )
+
+
+def _longer(changes: Sized, before: int) -> bool:
+    return len(changes) > before

@@ -16,16 +16,18 @@ def route_notes(fabric: Fabric) -> Iterator[str]:
         return
     adjacency = Adjacency(fabric)
     tors = [node for node in fabric.switches if node.role is Role.TOR]
+    refused = {there.name: _refusing(adjacency, there.name) for there in tors}
     found = [
         f"{here.name} gets no route to the hosts of {there.name}: every path there has its own ASN, {here.asn}, in it"
         for here in tors
         for there in tors
-        if here is not there and _refused(adjacency, here.name, there.name)
+        if here.name in refused[there.name]
     ]
     yield from found[:_MOST]
     if len(found) > _MOST:
         yield f"and {len(found) - _MOST} more pairs of ToRs without a route"
 
 
-def _refused(adjacency: Adjacency, here: str, there: str) -> bool:
-    return here not in adjacency.reach([there]).distance and here in adjacency.joined(there)
+def _refusing(adjacency: Adjacency, there: str) -> set[str]:
+    """Return the switches that links join with ``there`` and that get no route to it."""
+    return adjacency.joined(there).keys() - adjacency.reach([there]).distance.keys()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePath
 
 _NUMBER = r"(\d{1,10})"
@@ -39,6 +40,7 @@ class SwitchConfig:
         return self.file if line is None else f"{self.file}:{line}"
 
 
+@lru_cache(maxsize=4096)  # a lab asks for each switch's, several times
 def words_of(file: str, text: str) -> SwitchConfig:
     """Return what the configuration says. KeyError for a file name that is not in ``KINDS``."""
     return KINDS[PurePath(file).name](file, text)

@@ -12,7 +12,7 @@ A number that the file gives wins.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from hpn.testbed.fabric.wired.cables import Cabling
@@ -52,7 +52,7 @@ def structure_of(wiring: WiringSpec, cabling: Cabling) -> Structure:
         _indexes(nodes, cabling, pods, segments, planes_of),
         {block: number for number, block in enumerate(blocks)},
         planes,
-        _rails_meet(nodes, cabling),
+        _rails_meet(nodes, cabling) if wiring.rails_meet is None else wiring.rails_meet,
     )
 
 
@@ -61,13 +61,13 @@ def _given(number: int | None, otherwise: int) -> int:
 
 
 def _segments(
-    nodes: Mapping[str, WiredNode], cabling: Cabling, pods: Mapping[str, int], racks: Iterable[str]
+    nodes: Mapping[str, WiredNode], cabling: Cabling, pods: Mapping[str, int], racks: Collection[str]
 ) -> dict[str, int]:
     """Return the segment of each host and ToR, numbered per pod."""
     joined = _groups(cabling.pairs(lambda a, b: "host" in (nodes[a].role, nodes[b].role)), nodes)
     numbers: dict[int, dict[int, int]] = defaultdict(dict)
     found: dict[str, int] = {}
-    for name in (each for each in nodes if each in set(racks)):
+    for name in (each for each in nodes if each in racks):
         of_pod = numbers[pods[name]]
         derived = of_pod.setdefault(joined[name], len(of_pod))
         found[name] = _given(nodes[name].segment, derived)

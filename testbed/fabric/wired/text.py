@@ -23,6 +23,8 @@ def wiring_lines(wiring: WiringSpec) -> Iterator[str]:
     yield "  links:"
     for link in wiring.links:
         yield f"    - {one_line(_link(link))}"
+    if wiring.rails_meet is not None:
+        yield f"  rails_meet: {one_line(wiring.rails_meet)}"
     if wiring.stacks:
         yield "  stacks:"
         for stack in wiring.stacks:

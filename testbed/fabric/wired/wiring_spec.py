@@ -97,3 +97,4 @@ class WiringSpec(Strict):
     nodes: dict[Annotated[str, Field(pattern=NODE_NAME)], WiredNode] = Field(min_length=1)
     links: list[WiredLink] = Field(min_length=1)
     stacks: list[WiredStack] = Field(default_factory=list)
+    rails_meet: bool | None = Field(default=None, description="left out: yes if a switch leads from rail to rail")

@@ -2,11 +2,13 @@
 VENV := .venv
 HPN := $(VENV)/bin/hpn
 
-# Whole files to three workers, in the order of collection: tests/conftest.py puts guests last. On two cores two workers
-# leave a quarter of the time unused, as many a test waits for timers of protocols.
-PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
+# Whole files to workers, in the order of collection: tests/conftest.py puts guests that take longest first, extras last.
+# Guests use their CPU; other tests mostly wait for timers of protocols, so that twice as many run beside each other.
+PYTEST := $(VENV)/bin/pytest --dist loadfile --no-loadscope-reorder -rs
+GUESTS := -n 3
+OTHERS := -n 6
 
-.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table profile-table growth costs setup slurm-trial guests calibration extras clients judges mutants survivors screenshots pictures claim-pictures site tutorial dist image clean
+.PHONY: drill test quick slow check chaos pool-trial kernel phases strangers misconfigurations frr client-table profile-table location-table growth costs setup slurm-trial guests calibration extras clients judges mutants survivors planted screenshots pictures claim-pictures site tutorial dist image clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -14,10 +16,15 @@ drill:
 
 test: guests
 	$(VENV)/bin/pytest -rs -m alone
-	$(PYTEST) -m "not alone"
+	$(PYTEST) $(OTHERS) -m "not guest and not alone"
+	$(PYTEST) $(GUESTS) -m "guest and not slow and not alone"
 
 quick: setup
-	$(PYTEST) -m "not guest and not alone"
+	$(PYTEST) $(OTHERS) -m "not guest and not alone"
+
+# Guests that take a minute each and whose rules quicker tests hold too (some ten minutes); before a release.
+slow: kernel
+	$(PYTEST) $(GUESTS) -m slow
 
 check: setup
 	$(VENV)/bin/ruff check .
@@ -47,7 +54,7 @@ kernel: guests
 # Programs nobody here wrote (Soft-RoCE, iperf3, PyTorch's gloo, MPICH) against ours, in virtual time. Each is skipped where
 # its program is missing.
 judges: kernel clients
-	$(PYTEST) tests/judges tests/product/test_ready_clients_guest.py tests/product/test_rxe_guest.py
+	$(PYTEST) $(GUESTS) tests/judges tests/product/test_ready_clients_guest.py tests/product/test_rxe_guest.py
 
 setup:
 	@.ci/setup $(VENV)
@@ -81,6 +88,12 @@ OUT := runs/strangers
 strangers: kernel
 	$(VENV)/bin/python -m tests.strangers --number $(N) --first $(FIRST) --out $(OUT) --jobs $(or $(JOBS),2) $(if $(ONLY),--only $(ONLY))
 
+# Mistakes planted in drawn networks of FRR and BIRD configurations, and 50 correct variants: where hpn names each, and what it
+# costs (an hour). Writes runs/misconfigurations/table.md, and exits 1 when anything is named elsewhere, or blamed wrongly; what is
+# there stays: make misconfigurations ONLY=maximum-paths-1,variants
+misconfigurations: kernel
+	$(VENV)/bin/python -m tests.misconfigured runs/misconfigurations --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+
 # Every drill with FRR in every switch in the place of BIRD, in virtual time (half an hour). Those that count on a
 # withdrawal below 100 ms fail, two do not start (docs/architectures.md).
 frr: kernel
@@ -96,6 +109,16 @@ client-table: kernel clients
 profile-table: kernel
 	$(VENV)/bin/python -m tests.product.profile_table runs/profile-table docs/profile-table.md $(if $(JOBS),--jobs $(JOBS))
 
+# Which faults end hosts locate, by which method (docs/location-table.md, its pictures); many hours, can be resumed.
+location-table: kernel
+	$(VENV)/bin/python -m tests.product.location_table runs/location-table docs/location-table.md $(if $(JOBS),--jobs $(JOBS))
+
+# Defects planted in a copy: runs that hpn explore needs to find each, and random campaigns (hours with CAMPAIGNS=20). Writes
+# runs/planted/table.md; make planted ONLY=arp-no-retry CAMPAIGNS=3
+CAMPAIGNS := 20
+planted: kernel
+	$(VENV)/bin/python -m tests.scenarios.explore.planted runs/planted --campaigns $(CAMPAIGNS) $(if $(ONLY),--only $(ONLY))
+
 # What labs of six sizes cost on this machine, up to a whole segment (docs/growth.md); as root, for it raises the neighbour
 # table's limit meanwhile. Sizes that runs/growth.json has are kept; where the time goes: make growth PROFILE=--profile
 PROFILE :=
@@ -108,7 +131,7 @@ costs: kernel
 
 # What the tests in a browser saw, into runs/screenshots.
 screenshots: extras
-	HPN_SCREENSHOTS=$(CURDIR)/runs/screenshots $(PYTEST) tests/browser
+	HPN_SCREENSHOTS=$(CURDIR)/runs/screenshots $(PYTEST) $(GUESTS) tests/browser
 	@echo "screenshots and a printed page: $(CURDIR)/runs/screenshots"
 
 # The pictures in README and docs, from runs made now in virtual time (four minutes).

@@ -14,10 +14,10 @@ import click
 
 from hpn.commands.audit_runs import carried_out, listed, report_place
 from hpn.commands.completing import topologies
-from hpn.commands.engine_option import engine_option, scheduler_option
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import write
-from hpn.commands.page import Page, json_option, stall_limit_option
+from hpn.commands.page import Page, json_option
+from hpn.commands.runs_options import runs_options
 from hpn.commands.schemas import schema_text
 from hpn.results.audit import comparison, text
 from hpn.results.audit.junit import audit_junit
@@ -26,7 +26,7 @@ from hpn.results.audit.sarif import audit_sarif
 from hpn.results.export.junit import check_place
 from hpn.scenarios.audit.audit import Audit, plan
 from hpn.scenarios.audit.base import topology_at
-from hpn.scenarios.audit.failures import KINDS, PAIR
+from hpn.scenarios.audit.failures import DEFAULT_KINDS, KINDS, PAIR
 from hpn.scenarios.audit.promises import (
     DEFAULT,
     Promise,
@@ -40,9 +40,8 @@ from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.versions import HPN
-from hpn.testbed.vm.engines import asked_for, words
+from hpn.testbed.vm.engines import asked_for
 
-_VIRTUAL_TIME = words(lambda spec: spec.virtual_time)[0]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _BASE = "base"
 """Folder of the base's audit, below --out."""
@@ -67,6 +66,7 @@ class AuditOptions:
     fabric: str
     promises: Path | None
     kinds: str
+    elements: str
     pairs: int
     jobs: int | None
     engine: str
@@ -89,7 +89,8 @@ class AuditOptions:
 
     def planned(self, spec: FabricSpec, promises: tuple[Promise, ...], out: Path) -> Audit:
         """Return the audit of one fabric."""
-        return plan(spec, self.wanted_kinds, self.pairs, promises, out)
+        elements = tuple(word.strip() for word in self.elements.split(",") if word.strip())
+        return plan(spec, self.wanted_kinds, self.pairs, promises, out, elements)
 
 
 @click.command()
@@ -106,7 +107,16 @@ class AuditOptions:
     callback=_print_schema,
     help="Print the JSON Schema of promise files, for editors.",
 )
-@click.option("--kinds", metavar="KIND,...", default=",".join(KINDS), show_default=True, help="What fails.")
+@click.option(
+    "--kinds",
+    metavar="KIND,...",
+    default=",".join(DEFAULT_KINDS),
+    show_default=True,
+    help=f"What fails; also: {', '.join(kind for kind in KINDS if kind not in DEFAULT_KINDS)}.",
+)
+@click.option(
+    "--elements", metavar="NAME,...", default="", help="Only failures of these; a name may have * and ?, as in 'leaf*'."
+)
 @click.option(
     "--pairs",
     type=click.IntRange(0, 100_000),
@@ -115,20 +125,10 @@ class AuditOptions:
     help="Try so many pairs of links and switches too, those first that can leave a flow without a path.",
 )
 @click.option("--list", "only_list", is_flag=True, help="Print what would be tried and how long it takes; run nothing.")
-@click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: one per core.")
-@engine_option("Where.", default=_VIRTUAL_TIME)
-@stall_limit_option
-@scheduler_option
+@runs_options("audit-out")
 @click.option("--junit", type=_FILE, help="Write a JUnit report here.")
 @click.option("--sarif", type=_FILE, help="Write broken promises and single points as SARIF 2.1.0 here.")
 @click.option("--base", metavar="COMMIT", help="Audit the topology file of that git commit too, and compare.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("audit-out"),
-    show_default=True,
-    help="Folder of drills, runs and answer; the same command goes on with what is left in it.",
-)
 @json_option
 def audit(**given: Any) -> int:
     """Fail and restore every element of FABRIC, one at a time, and say what each costs, worst first.

@@ -11,7 +11,7 @@ import click
 
 from hpn.commands.completing import parts
 from hpn.commands.followers import tell_next
-from hpn.commands.page import as_json_option, lab_option
+from hpn.commands.page import Share, as_json_option, lab_option
 from hpn.results.text.tables import change_lines
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric
@@ -20,15 +20,26 @@ from hpn.testbed.lab.service import control, registry
 
 @click.command("break")
 @click.argument("target", shell_complete=parts)
+@click.option("--loss", type=Share(), help="Lose that share of the packets on its links instead, unnoticed: '1 %'.")
+@click.option("--direction", type=click.Choice(["up", "down", "both"]), help="Of the loss.  [default: both]")
 @lab_option
 @as_json_option
-def break_(target: str, lab_name: str | None, as_json: bool) -> None:
+def break_(target: str, loss: float | None, direction: str | None, lab_name: str | None, as_json: bool) -> None:
     """Break a part of a lab by hand, until: hpn mend.
 
     A link (p0.s0.h0.r0.0, p0.s0.t0.0-p0.a0.0) or every port of a NIC (p0.s0.h0.r0) or host (p0.s0.h0) loses carrier;
     a ToR (p0.s0.t0.0), Agg (p0.a0.0) or Core (c0.0) crashes. Names: hpn inspect nodes, hpn inspect links.
+
+    With --loss carrier, LACP and BGP stay: hpn locate finds it.
     """
+    if loss is None and direction is not None:
+        raise InputError("--direction is that of a --loss")
     place, record = registry.find(lab_name)
+    if loss is not None:
+        change = control.call(place.socket, "break", target=target, loss=loss, direction=direction or "both")
+        _show_change(change, "down", as_json)
+        tell_next("break", quiet=as_json, lossy=record.name)
+        return
     _show_change(control.call(place.socket, "break", target=target), "down", as_json)
     if not as_json:
         src, dst = _nics_at(registry.fabric_of(place), target)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hpn.commands.completing import drill_names, runs
+from hpn.commands.drill_matrix import drill_matrix
 from hpn.commands.drill_runs import RunOptions, make, one_by_one, pooled, refusals_told
 from hpn.commands.engine_option import engine_option, scheduler_option, virtual_time_option
 from hpn.commands.followers import tell_next
@@ -26,18 +27,12 @@ from hpn.commands.page import (
     topology_asked,
     topology_option,
 )
-from hpn.commands.settings import as_run
 from hpn.commands.waiting import still_runs
 from hpn.commands.writing import drill_new, drill_schema_
-from hpn.results.comparison.drills import DrillGroups, compare
-from hpn.results.comparison.groups import Across, grouped
-from hpn.results.comparison.run_arguments import opened
 from hpn.results.export.junit import check_place
-from hpn.results.judge.verdict import worst_exit_code
 from hpn.results.run.claim import claimed, place_for
 from hpn.results.run.folder import load as load_run
 from hpn.results.run.folder import run_document
-from hpn.results.text.compared import comparison_parts
 from hpn.results.text.tables import (
     table,
 )
@@ -48,8 +43,8 @@ from hpn.scenarios.drill.describe import describe, put_elsewhere
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.notes import drill_notes
 from hpn.scenarios.drill.wrapping import wrapped
-from hpn.scenarios.run import client_site, engines, estimate, refusals, repeats
-from hpn.testbed.errors import InputError, MachineError, NoisyError
+from hpn.scenarios.run import client_site, estimate, refusals, repeats
+from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.vm.engines import EngineSpec, asked_for
 
@@ -61,6 +56,7 @@ def drill() -> None:
 
 drill.add_command(drill_new)
 drill.add_command(drill_schema_)
+drill.add_command(drill_matrix)
 
 
 @drill.command("ls")
@@ -211,37 +207,6 @@ def _chosen(options: RunOptions, spec: EngineSpec) -> list[Drill]:
         drills = [chosen.slowed(options.slow) for chosen in drills]
     repeats.check(drills, options.repeat)
     return drills
-
-
-@drill.command("compare")
-@click.argument("name", shell_complete=drill_names)
-@topology_option
-@profile_option
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders.")
-@json_option
-def drill_compare(name: str, topology: FabricSpec | None, profile: str | None, out: Path | None, as_json: bool) -> int:
-    """Run one drill on the host, in QEMU, in UML and in virtual time; compare each with the first, as hpn compare."""
-    page, runs, chosen = Page(as_json), [], catalogue.load(name, topology, profile)
-    with place_for(out) as place, claimed(place):
-        for engine, found in engines.run_everywhere(chosen, place, as_run(), page.tell):
-            if isinstance(found, MachineError | NoisyError):
-                click.echo(f"left out: {engine}: {found}", err=True)
-                continue
-            runs.append(found)
-            page.show(summary(found.manifest(), found.metrics(), found.verdict()))
-    if not runs:
-        raise MachineError("no engine could run it; hpn doctor says what is missing")
-    of_engines = grouped([opened(run.path) for run in runs], [Across.ENGINE, Across.SETTINGS])
-    for each in of_engines:
-        if not each.runs:
-            click.echo(f"left out of the comparison: {each.label}: its run cannot be trusted", err=True)
-    trusted = [each for each in of_engines if each.runs]
-    compared = [compare(DrillGroups("", tuple(trusted)), None)] if len(trusted) > 1 else []
-    page.show(*comparison_parts(compared))
-    apart = [difference for each in compared for difference in each.found]
-    page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": apart})
-    tell_next("drill compare", quiet=as_json, folder=place if len(runs) > 1 else None)
-    return worst_exit_code(run.verdict() for run in runs)
 
 
 @click.command("analyse")

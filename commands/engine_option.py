@@ -53,6 +53,9 @@ def engine_option(
     return click.option("--engine", type=OneOf(lambda: words(offered)), default=default, show_default=True, help=text)
 
 
+VIRTUAL_TIME = words(lambda spec: spec.virtual_time)[0]
+"""Default of commands whose answers must repeat."""
+
 virtual_time_option = click.option("--virtual-time", is_flag=True, hidden=True)
 """Former spelling: ``--engine uml --virtual-time`` is ``--engine uml-virtual-time``."""
 scheduler_option = click.option(

@@ -122,15 +122,18 @@ class _Due:
 def _watch(lab: _Watched, view: View, due: _Due) -> bool:
     """Show the lab until the time is over (False) or the lab has ended (True)."""
     view.show(lab.look())
-    for events in control.follow(lab.socket, "events", due.wait_s):
+    looked: list[Snapshot] = []
+    for events in control.follow(lab.socket, "events", lambda: 0 if looked else due.wait_s()):
         if events:
             view.hear(events)
             due.heard()
+        if looked:  # after the events that led to this state
+            view.show(looked.pop())
         if due.count():
             lab.count()
         if due.draw():
             with suppress(control.SupervisorGone):  # meanwhile; whether the lab was ended the events say
-                view.show(lab.look())
+                looked.append(lab.look())
         if due.over:
             return False
     return True

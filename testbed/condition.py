@@ -32,3 +32,4 @@ class Condition:
     routes: Mapping[str, str] = field(default_factory=dict)  # switches that lack routes to NICs, and which
     events: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     busy_ns: int = 0
+    suspects: Mapping[str, str] | None = None  # parts that hpn locate accuses, and of what; None: nobody locates

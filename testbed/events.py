@@ -16,12 +16,13 @@ class EventKind(StrEnum):
     LAG = "lag"  # a host's LAG datapath was rewritten: active (detail: ports; late_ms, early_ms where at_ns may be off)
     # and remapped: its adapter sends by another port what is bound to one
     NEIGHBOUR = "neighbour"  # a ToR learned or lost a host: learned, lost
-    ROUTE = "route"  # a switch's kernel FIB: host-route-added, host-route-removed
+    ROUTE = "route"  # a switch's kernel FIB: host-route-added, host-route-removed; short: of next hops, once converged
     BGP = "bgp"  # a session: established, down
     BFD = "bfd"  # beside a BGP session: up, down, removed (it ended with its BGP session)
     PATH = "path"  # host-switch path control: unreachable, reachable, held, moved, rebound, stuck
     FAULT = "fault"  # the injector: inject, injected, restore, restored, healed
     DAEMON = "daemon"  # a daemon: started, died; of a stack: shut-down, returned, took-over
+    LOCATE = "locate"  # a drill that locates: accused, acquitted, drained, left, returned
     PHASE = "phase"  # the drill: starting ..., converged, healthy, analysing
     QP = "qp"  # a queue pair: error
     JOB = "job"  # of ranks: died, restarted

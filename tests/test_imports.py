@@ -23,13 +23,16 @@ ROOMS = {
     "hpn": 190,
     "hpn.commands": 190,
     "hpn.scenarios.selfcheck.bench": 180,
+    "hpn.scenarios.explore": 173,  # settles as audits do, shrinks as campaigns do
     "hpn.scenarios.audit": 172,  # asks as campaigns do which flows have a path left
     "hpn.scenarios.campaign": 170,
     "hpn.scenarios.model.month": 170,
     "hpn.scenarios.paper": 175,  # holds claims against what a month is assumed to break
     "hpn.scenarios.selfcheck.selftest": 170,
     "hpn.scenarios.batch.suite": 170,
+    "hpn.scenarios.batch.kept_runs": 167,
     "hpn.scenarios.batch.pool": 165,
+    "hpn.scenarios.batch.matrix": 165,
     "hpn.scenarios.run": 160,
     "hpn.scenarios.model": 155,
     "hpn.scenarios.drill": 150,
@@ -38,6 +41,7 @@ ROOMS = {
     "hpn.failover.inject": 120,
     "hpn.failover.sampling": 110,
     "hpn.failover.faults": 105,
+    "hpn.failover.locating": 102,
     "hpn.failover.analysis": 100,
     "hpn.traffic": 60,
     "hpn.testbed.vm": 52,
@@ -76,7 +80,7 @@ ROOMS = {
 # Rooms below which a running lab stands and which must not see one all the same; who acts on a lab, neither.
 LAB_FREE = (
     *("hpn.results", "hpn.scenarios.expect", "hpn.scenarios.drill", "hpn.scenarios.model"),
-    *("hpn.failover.analysis", "hpn.failover.faults", "hpn.failover.sampling"),
+    *("hpn.failover.analysis", "hpn.failover.faults", "hpn.failover.locating", "hpn.failover.sampling"),
 )
 OF_A_LAB = ("hpn.testbed.lab", "hpn.testbed.lab.service", "hpn.failover.inject")
 

@@ -21,6 +21,7 @@ from hpn.failover.analysis.edge import Relation as Relation
 from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.impairment import EdgeImpairment, Impairment
 from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.location import Location
 from hpn.failover.analysis.offered import Offered
 from hpn.failover.analysis.ports import PortMetrics
 from hpn.failover.analysis.protocol_events import EventSpan
@@ -258,6 +259,7 @@ class DrillMetrics:
     beside: JobMetrics | None = None  # of a client that ran beside a job
     offered: Offered | None = None  # of streams
     buffers: tuple[ClassUse, ...] | None = None  # where the topology has ``switch:``
+    location: Location | None = None  # where the drill expects its faults to be located
 
     @property
     def has_streams(self) -> bool:

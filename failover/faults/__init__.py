@@ -21,6 +21,7 @@ from hpn.failover.faults.base import (
     VisibleTo,
     nics_hit,
 )
+from hpn.failover.faults.buckets import BucketDrop
 from hpn.failover.faults.cabling import CablesSwapped
 from hpn.failover.faults.control_plane import BgpReset, TorControlHang, TorDrain, TorLeave
 from hpn.failover.faults.decay import Curve, Errors, LinkDecay
@@ -54,6 +55,7 @@ __all__ = [
     "ArpLoss",
     "BgpReset",
     "BitCorruption",
+    "BucketDrop",
     "CablesSwapped",
     "CoreCrash",
     "Curve",
@@ -105,6 +107,7 @@ _ALL: tuple[type[Fault], ...] = (
     CablesSwapped,
     OneWayLoss,
     SilentDrop,
+    BucketDrop,
     LacpLoss,
     ArpLoss,
     BitCorruption,

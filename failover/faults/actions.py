@@ -87,6 +87,9 @@ class FaultActions(Protocol):
     ) -> Action:
         """Drop a share of the frames in these directions. ``key``: its owner; the losses of several owners add up."""
 
+    def lose_bucket(self, key: Hashable, link: Link, going: Iterable[Direction], buckets: int, bucket: int) -> Action:
+        """Drop the RoCE packets in these directions whose 5-tuple hash falls in one of ``buckets``."""
+
     def corrupt(self, key: Hashable, link: Link, share: float) -> Action:
         """Flip a bit of the payload in a share of the RoCE data packets, both ways."""
 

@@ -41,7 +41,7 @@ _DROPPED: Mapping[Dropped, tuple[Frames, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Silent(LinkFault):
+class SilentFault(LinkFault):
     """Faults that no protocol notices. Each says what it hides, and what hides it."""
 
     TELLS: ClassVar[VisibleTo] = VisibleTo.NOBODY
@@ -57,7 +57,7 @@ def _wholly(lost: frozenset[Stream], share: float) -> frozenset[Stream]:
 
 
 @dataclass(frozen=True, slots=True)
-class OneWayLoss(_Silent):
+class OneWayLoss(SilentFault):
     """Everything sent in one direction is lost, or a share of it, and neither end loses carrier.
 
     In hardware the deaf end's PHY reports a local fault, which its MAC answers with remote fault (link fault
@@ -94,7 +94,7 @@ class OneWayLoss(_Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class SilentDrop(_Silent):
+class SilentDrop(SilentFault):
     """A share of the frames is lost in both directions, and no counter, carrier or message says so.
 
     ``traffic: everything`` at 100 %: both ends miss LACPDUs and take the port out of use after 2 to 3 s, each by its
@@ -125,7 +125,7 @@ class SilentDrop(_Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class LacpLoss(_Silent):
+class LacpLoss(SilentFault):
     """LACPDUs alone are lost, in one direction or both; everything else passes.
 
     In hardware: a control-plane policer, a CPU path or an ACL that eats slow-protocol frames. Both: either end
@@ -155,7 +155,7 @@ class LacpLoss(_Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class ArpLoss(_Silent):
+class ArpLoss(SilentFault):
     """ARP alone is lost, in one direction or both; everything else passes.
 
     In hardware: a control-plane policer that is busy with other hosts, a table that is full. LACP is well and carries
@@ -184,7 +184,7 @@ class ArpLoss(_Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class BitCorruption(_Silent):
+class BitCorruption(SilentFault):
     """One bit of the payload is flipped in a share of the RoCE data packets, in both directions.
 
     On a wire the Ethernet FCS catches this and the port that receives drops the frame and counts it; what is done here
@@ -211,7 +211,7 @@ class BitCorruption(_Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkDelay(_Silent):
+class LinkDelay(SilentFault):
     """Every frame takes ``delay`` longer in each direction, give or take up to ``jitter``.
 
     In hardware: a detour in an optical transport network, a retimer in trouble. Host and ToR see nothing but later
@@ -249,7 +249,7 @@ class LinkDelay(_Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class RateDrop(_Silent):
+class RateDrop(SilentFault):
     """The link goes on at a share of its rate, in both directions; the queue in front of it keeps its size.
 
     In hardware: lanes of a port that are lost, a PCIe link that trained down behind a NIC port. LACP and BGP are small,

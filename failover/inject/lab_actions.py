@@ -14,7 +14,7 @@ from hpn.failover.faults.streams import Direction
 from hpn.testbed.fabric.model import Fabric, Link, Port
 from hpn.testbed.lab.breaking.breakage import Breakage
 from hpn.testbed.lab.breaking.crossing import Crossings
-from hpn.testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
+from hpn.testbed.lab.breaking.impair import Arriving, Corrupt, Delay, Drop, DropBucket, Impairments, Slow, Traffic
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.stack import Stacks
 from hpn.traffic.flows.framing import BTH_BYTES
@@ -85,6 +85,11 @@ class LabActions:
         ports = tuple(_arrives_at(link, direction) for direction in going)
         return self._on_arrival(key, link, ports, Drop(Traffic(what.value), share))
 
+    def lose_bucket(self, key: Hashable, link: Link, going: Iterable[Direction], buckets: int, bucket: int) -> Action:
+        """Drop the flows of one hash bucket; see ``FaultActions``."""
+        ports = tuple(_arrives_at(link, direction) for direction in going)
+        return self._on_arrival(key, link, ports, DropBucket(buckets, bucket, link.upper.ifindex))
+
     def corrupt(self, key: Hashable, link: Link, share: float) -> Action:
         """Corrupt a share of the RoCE data packets; see ``FaultActions``."""
         return self._on_arrival(key, link, (link.lower, link.upper), Corrupt(share, _CORRUPTED_BYTE))
@@ -147,7 +152,7 @@ class LabActions:
         """Reduce a link's rate; see ``FaultActions``."""
         return self._on_departure(key, link, Slow(share))
 
-    def _on_arrival(self, key: Hashable, link: Link, ports: Iterable[Port], what: Drop | Corrupt) -> Action:
+    def _on_arrival(self, key: Hashable, link: Link, ports: Iterable[Port], what: Arriving) -> Action:
         self.impairments.open((link.lower.node, link.upper.node))
 
         def do() -> None:

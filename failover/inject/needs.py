@@ -25,15 +25,20 @@ class _Probe:
     way_out: str
 
 
-def check(faults: Iterable[Fault]) -> None:
-    """Raise MachineError for each fault that this kernel does not support, with the remedy. Call outside a sandbox."""
+def check(faults: Iterable[Fault], *, every: bool = False) -> None:
+    """Raise MachineError for each fault that this kernel does not support, with the remedy. Call outside a sandbox.
+
+    ``every``: probe each need once, wanted or not. A probe leaves traces in a guest, which shift its later times by
+    some steps of its clock.
+    """
     wanting: dict[Need, list[str]] = {}
     for fault in faults:
         for need in fault.NEEDS:
             wanting.setdefault(need, []).append(fault.KIND)
+    problems = {need: _PROBES[need].problem() for need in (_PROBES if every else sorted(wanting))}
     lines = []
     for need, kinds in sorted(wanting.items()):
-        problem = _PROBES[need].problem()
+        problem = problems[need]
         if problem is not None:
             which = " and ".join(sorted(set(kinds)))
             lines.append(f"{which}: no {need.value} in this kernel ({problem}); {_PROBES[need].way_out}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -24,10 +25,13 @@ class HostSampler:
     work does not count as another program's. It is called before every sample.
     """
 
-    def __init__(self, own_pids: Callable[[], Iterable[int]], *, interval_s: float = INTERVAL_S) -> None:
+    def __init__(
+        self, own_pids: Callable[[], Iterable[int]], *, interval_s: float = INTERVAL_S, keeps: int | None = None
+    ) -> None:
+        """Create it; ``keeps``: the last samples that stay readable, all by default."""
         self._own_pids = own_pids
         self._interval_ns = int(interval_s * 1e9)
-        self._samples: list[Sample] = []
+        self._samples: deque[Sample] = deque(maxlen=keeps)
         self._due_ns = 0
         self._timer: asyncio.TimerHandle | None = None
 

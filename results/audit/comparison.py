@@ -2,7 +2,7 @@
 
 Changes when a row counts as worse for another reason. Outages differ only if their intervals are further apart than
 another phase of a timer puts them. Of what only timers notice, and of times of convergence, only the answers are
-compared: a change elsewhere in the fabric shifts their phases.
+compared: a change elsewhere in the fabric shifts their phases. Routes that lack next hops count too.
 """
 
 from __future__ import annotations
@@ -53,8 +53,15 @@ def compare(base: Answer, now: Answer) -> tuple[ChangedRow, ...]:
     before, after = ({row.key: row for row in answer.rows} for answer in (base, now))
     rows = [_change(before[key], row) if key in before else _new(row) for key, row in after.items()]
     rows += [ChangedRow(Change.GONE, key, row.outcome, "-") for key, row in before.items() if key not in after]
+    rows += _routes(Change.WORSE, now, base) + _routes(Change.BETTER, base, now)
     order = list(Change)
     return tuple(sorted(rows, key=lambda row: order.index(row.change)))
+
+
+def _routes(change: Change, one: Answer, other: Answer) -> list[ChangedRow]:
+    """Return the short routes of one audit alone, a row for each switch."""
+    before, now = ("-", "short") if change is Change.WORSE else ("short", "-")
+    return [ChangedRow(change, line, before, now) for line in one.short_routes if line not in other.short_routes]
 
 
 def comparison_exit_code(changed: tuple[ChangedRow, ...], now: Answer) -> int:

@@ -102,7 +102,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The whole audit. ``left_out``: failures that make no drill here, each with the reason."""
+    """The whole audit. ``left_out``: failures that make no drill here, each with the reason.
+
+    ``short_routes``: host routes that lack next hops before anything fails, a line for each switch.
+    """
 
     topology: FabricSpec
     engine: str
@@ -110,6 +113,7 @@ class Answer:
     rows: tuple[Row, ...]
     left_out: tuple[tuple[str, str], ...] = ()
     waiting: int = 0  # failures that have not been tried yet
+    short_routes: tuple[str, ...] = ()
 
     @property
     def worst_first(self) -> tuple[Row, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import quote
 
@@ -21,16 +21,19 @@ from hpn.results.text.checks import describe
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _SINGLE_POINT = "single-point"
 _NOT_KNOWN = "inconclusive"
+_SHORT = "short-route"
 _RULES: Mapping[str, str] = {
     _SINGLE_POINT: "One element alone cuts off a NIC or host for as long as it is down.",
     _NOT_KNOWN: "A failure was inconclusive or could not be tried.",
+    _SHORT: "Host routes have fewer next hops than links allow before anything fails.",
 }
 _FINGERPRINT = "hpnFailure/v1"
 
 
 def audit_sarif(answer: Answer, file: str, version: str) -> str:
     """Return the report as text. ``file``: the topology as named by the user; ``version``: of hpn."""
-    found = [_result(row, *each, file) for row in answer.worst_first for each in _findings(row)]
+    found = [_of(line, (), _SHORT, "warning", f"{line}.", file) for line in answer.short_routes]
+    found += [_result(row, *each, file) for row in answer.worst_first for each in _findings(row)]
     rules = {each["ruleId"]: None for each in found}
     promises = {_rule(check): check.text for row in answer.rows for check in row.checks}
     texts = {**_RULES, **promises}
@@ -65,12 +68,17 @@ def _rule(check: Check) -> str:
 
 
 def _result(row: Row, rule: str, level: str, text: str, file: str) -> dict[str, object]:
-    names = [{"name": name, "fullyQualifiedName": f"{row.kind}/{name}", "kind": "resource"} for name in row.targets]
-    location: dict[str, object] = {"logicalLocations": names}
+    return _of(row.key, [(row.kind, name) for name in row.targets], rule, level, text, file)
+
+
+def _of(key: str, places: Sequence[tuple[str, str]], rule: str, level: str, text: str, file: str) -> dict[str, object]:
+    """Return a result; ``key``: its identity among those of the rule; ``places``: kind and name of each part."""
+    names = [{"name": name, "fullyQualifiedName": f"{kind}/{name}", "kind": "resource"} for kind, name in places]
+    location: dict[str, object] = {"logicalLocations": names} if names else {}
     if PurePath(file).suffix in {".yaml", ".yml"}:
         place = {"artifactLocation": {"uri": quote(PurePath(file).as_posix())}, "region": {"startLine": 1}}
         location["physicalLocation"] = place
-    digest = hashlib.sha256(f"{rule}\n{row.key}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{rule}\n{key}".encode()).hexdigest()
     return {
         "ruleId": rule,
         "level": level,

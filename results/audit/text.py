@@ -103,7 +103,8 @@ def lines(answer: Answer) -> Iterator[str]:
 
 
 def notes(answer: Answer) -> Iterator[str]:
-    """Yield what a reader must know: failures that are one draw of a timer's phase, and those left out."""
+    """Yield what a reader must know: short routes, failures that are one draw of a timer, and those left out."""
+    yield from answer.short_routes
     if timers := sum(row.by_timers for row in answer.rows):
         yield f"{many(timers, 'failure')} noticed by timers alone: each figure is one draw of their phase"
     for key, reason in answer.left_out:

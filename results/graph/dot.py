@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from hpn.results.graph import labels
+from hpn.results.graph.colours import ON_PAPER
 from hpn.results.graph.grouping import Box, Bundle, Drawn, Level, drawn
 from hpn.results.graph.layout import side
 from hpn.results.graph.overlay import NOTHING, Overlay
@@ -16,7 +17,6 @@ from hpn.results.text.xml import possible
 from hpn.testbed.fabric.model import Fabric, LinkKind, Role
 
 _RED, _GREEN = "#b3001b", "#0a7d3c"
-_PLANES = ("#0b5cad", "#9a4a00")
 _THICKEST = 6.0  # width of a link's line at its full rate
 _UP = (Role.HOST, Role.TOR, Role.AGG, Role.CORE)
 
@@ -84,7 +84,7 @@ def _edge(bundle: Bundle, overlay: Overlay, numbers: Mapping[str, tuple[int, ...
     count = [f"{len(names):,}"] if len(names) > 1 else []
     said = [*count, *_told(down, len(names)), *_faults(names, numbers, overlay.called)]
     said += ["step " + ", ".join(steps)] if steps else []
-    given = {"color": _PLANES[bundle.plane % 2], "tooltip": labels.of_links(bundle.links, overlay)}
+    given = {"color": ON_PAPER[bundle.plane % len(ON_PAPER)], "tooltip": labels.of_links(bundle.links, overlay)}
     if said:
         given["label"] = "\n".join(said)
     if overlay.load:

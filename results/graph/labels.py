@@ -36,7 +36,9 @@ def title(fabric: Fabric) -> str:
 def description(found: Drawn, overlay: Overlay) -> str:
     """Return the picture in a few sentences, for readers who cannot see it."""
     where = ["Hosts in the middle, plane 0 above, plane 1 below."]
-    if found.fabric.planes == 1:
+    if found.fabric.planes > 2:
+        where = ["Hosts in the middle, even planes above, odd planes below."]
+    elif found.fabric.planes == 1:
         where = ["Hosts at the bottom; one plane of switches above them."]
     if found.level is not Level.NONE:
         where.append(f"Summed up: {_GROUPED[found.level]}.")

@@ -232,7 +232,7 @@ def _row_name(found: Drawn, role: Role, at: int) -> str:
     planes = [plane for plane in range(found.fabric.planes) if side(plane) == at]
     if role is Role.HOST or found.fabric.planes == 1:
         return word
-    return f"{word}\nplane {' and '.join(map(str, planes))}"
+    return f"{word}\nplane{'s' if len(planes) > 1 else ''} {' '.join(map(str, planes))}"
 
 
 def _segments(found: Drawn, blocks: Mapping[Block, Span], hosts: Span) -> tuple[Frame, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 
 from hpn.results.graph import cost, labels
+from hpn.results.graph.colours import ON_DARK, ON_PAPER, plane_rules
 from hpn.results.graph.grouping import Box, Drawn, Level, drawn
 from hpn.results.graph.layout import MARGIN, Frame, Layout, Line, PlacedBox, lay_out, text_width
 from hpn.results.graph.overlay import NOTHING, Overlay
@@ -26,7 +27,8 @@ _MOST_COUNTS = 150  # maximum bundles whose link counts are shown
 _WIDTHS = ((0.01, 0.8), (0.25, 1.6), (0.5, 2.8), (0.75, 4.2), (float("inf"), 6.0))
 """Upper limit of the load, as a share of a link's rate, and the width of the line."""
 
-_STYLE = """
+_STYLE = (
+    """
 .hpn-fabric .paper{fill:#ffffff}
 .hpn-fabric text{fill:#1b1f24;font-family:system-ui,sans-serif;font-size:11px}
 .hpn-fabric .faint{fill:#57606a}
@@ -35,8 +37,9 @@ _STYLE = """
 .hpn-fabric rect.spare{stroke-dasharray:2 2}
 .hpn-fabric rect.down{stroke:#b3001b;stroke-width:2;stroke-dasharray:5 4}
 .hpn-fabric .link{stroke:#4a5560;stroke-opacity:0.75}
-.hpn-fabric .plane0{stroke:#0b5cad}
-.hpn-fabric .plane1{stroke:#9a4a00}
+"""
+    + plane_rules(ON_PAPER)
+    + """
 .hpn-fabric .down{stroke:#b3001b;stroke-dasharray:5 4;stroke-opacity:1}
 .hpn-fabric .path{stroke:#0a7d3c;stroke-width:5;stroke-opacity:1}
 .hpn-fabric .cross{stroke:#b3001b;stroke-width:2.4;fill:none}
@@ -51,8 +54,9 @@ _STYLE = """
 .hpn-fabric .frame{stroke:#6e7781}
 .hpn-fabric rect.node{fill:#23282d;stroke:#d0d7de}
 .hpn-fabric .link{stroke:#aab3bc}
-.hpn-fabric .plane0{stroke:#6cb2ff}
-.hpn-fabric .plane1{stroke:#f0a35e}
+"""
+    + plane_rules(ON_DARK)
+    + """
 .hpn-fabric .down,.hpn-fabric rect.down,.hpn-fabric .cross{stroke:#ff7b86}
 .hpn-fabric .path{stroke:#4fd18b}
 .hpn-fabric .disc{fill:#ff7b86;stroke:#14171a}
@@ -61,6 +65,7 @@ _STYLE = """
 .hpn-fabric text.count{stroke:#14171a}
 }
 """
+)
 
 
 def fabric_svg(fabric: Fabric, overlay: Overlay = NOTHING, level: Level | None = None) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.values import milliseconds
+from hpn.testbed.fabric.bonding import Bonding, of_lacp
 from hpn.testbed.fabric.profiles import LAB, PROFILES
 from hpn.testbed.fabric.spec import LacpSpec
 from hpn.testbed.lag.datapath import LagKind
@@ -38,7 +39,7 @@ def on_real_hardware(manifests: Iterable[Manifest], scales: Iterable[int] = (), 
     lines = [
         "Switches are Linux routers: they detect and switch as fast as a kernel and a BGP daemon do, not as an ASIC.",
         *_times(dict.fromkeys(run.engine for run in runs)),
-        *dict.fromkeys(_lag(kind, _lacp(run)) for run in runs if (kind := DATAPATHS.get(run.datapath))),
+        *dict.fromkeys(_lag(kind, _bonding(run)) for run in runs if (kind := DATAPATHS.get(run.datapath))),
         *_retries(runs),
         _rates(sorted(set(scales))),
         _PFC if pfc else _NO_PFC,
@@ -55,23 +56,23 @@ def _times(engines: Iterable[str]) -> Iterator[str]:
         yield "In real time, reactions include the delays of this machine's kernel and processes."
 
 
-def _lacp(run: Manifest) -> LacpSpec:
-    """Return the settings of the run's profile."""
-    return LacpSpec().under(run.host_profile if run.host_profile in PROFILES else LAB)
+def _bonding(run: Manifest) -> Bonding:
+    """Return the options of the run's profile."""
+    return of_lacp(LacpSpec().under(run.host_profile if run.host_profile in PROFILES else LAB))
 
 
-def _lag(kind: LagKind, lacp: LacpSpec) -> str:
+def _lag(kind: LagKind, bonding: Bonding) -> str:
     """Return how fast the LAG acts, and how fast Linux bonding does, which hosts of real networks run."""
     if kind.name == KERNEL.name:
-        return f"The LAG is Linux bonding, as on real hosts. It acts {_within(kind, lacp)}."
-    bonding = f"Linux bonding acts {_within(KERNEL, lacp)}."
-    return f"The LAG is {kind.name}, no bonding driver. It acts {_within(kind, lacp)}. {bonding}"
+        return f"The LAG is Linux bonding, as on real hosts. It acts {_within(kind, bonding)}."
+    driver = f"Linux bonding acts {_within(KERNEL, bonding)}."
+    return f"The LAG is {kind.name}, no bonding driver. It acts {_within(kind, bonding)}. {driver}"
 
 
-def _within(kind: LagKind, lacp: LacpSpec) -> str:
-    failure_ms = kind.failure_ms(lacp)
+def _within(kind: LagKind, bonding: Bonding) -> str:
+    failure_ms = kind.failure_ms(bonding)
     lost = f"within {milliseconds(failure_ms)} ms" if failure_ms else "at once"
-    return f"{lost} at a lost port, within {milliseconds(kind.repair_ms(lacp))} ms at a repaired one"
+    return f"{lost} at a lost port, within {milliseconds(kind.repair_ms(bonding))} ms at a repaired one"
 
 
 def _retries(runs: Iterable[Manifest]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from hpn.results.page.edges import Story, stories
 from hpn.results.page.hardware import on_real_hardware
 from hpn.results.page.heat import HeatMap, heat_map
 from hpn.results.page.loads import offered_table
+from hpn.results.page.located import located_chart, located_tables
 from hpn.results.page.names import Named, Names
 from hpn.results.page.picture import fabric_picture
 from hpn.results.page.ranks import RankTimeline, rank_timeline
@@ -108,7 +109,7 @@ def view_of(run: Run) -> View:
     streams = None if run.series is None else run.series.streams
     heat = None if streams is None else heat_map(streams)
     charts = aligned([chart for chart in _charts(run, begin_ns) if chart is not None])
-    tables, machine = _tables(metrics)
+    tables, machine = _tables(metrics, begin_ns)
     engine = ENGINES.get(manifest.engine)
     return View(
         title=manifest.drill + (f" #{manifest.repeat}" if manifest.repeat else ""),
@@ -171,14 +172,16 @@ def _ranks(run: Run, begin_ns: int) -> RankTimeline | None:
     return rank_timeline(run.spans, begin_ns, edge_ns, min(dead, default=end_ns))
 
 
-def _tables(metrics: DrillMetrics | None) -> tuple[Sequence[Table], Sequence[Table]]:
+def _tables(metrics: DrillMetrics | None, begin_ns: int) -> tuple[Sequence[Table], Sequence[Table]]:
     """Return the tables about the fault's effects and those about the machine, without empty ones."""
     if metrics is None:
         return (), ()
     collectives = None if metrics.job is None else collectives_table(metrics.job)
     counters = None if metrics.job is None else counters_table(metrics.job)
     links = None if metrics.job is None else links_table(metrics.job)
-    found = (offered_table(metrics), collectives, links, counters, ports_table(metrics), buffers_table(metrics))
+    located = () if metrics.location is None else located_tables(metrics.location, begin_ns)
+    rest = (offered_table(metrics), collectives, links, counters, ports_table(metrics), buffers_table(metrics))
+    found = (*located, *rest)
     host = host_table(metrics)
     return [table for table in found if table is not None], [] if host is None else [host]
 
@@ -207,6 +210,8 @@ def _charts(run: Run, begin_ns: int) -> Iterator[Chart | None]:
         yield iterations_chart(metrics.job, moments, begin_ns)
     if series is not None and series.streams is not None:
         yield goodput_chart(series.streams, run.paths, moments)
+    if metrics is not None and metrics.location is not None and end_ns is not None:
+        yield located_chart(metrics.location, begin_ns, end_ns, moments)
     if series is not None and series.messages is not None:
         yield messages_chart(series.messages, moments)
     if series is not None and series.ports is not None:

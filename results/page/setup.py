@@ -35,7 +35,11 @@ def _parts(fabric: Fabric) -> Iterator[str]:
     if spec.switch is not None:
         yield f"switches with {spec.switch.buffer / 1e6:g} MB of buffer, {_pfc(spec.switch)}"
     bgp = spec.bgp
-    yield f"{spec.profile} hosts, {_lacp(spec.lacp)}, BGP by {bgp.daemon}, hold time {bgp.hold_s} s, {_bfd(spec)}"
+    own = len({nic.host for nic in fabric.nics if nic.bonding is not None})
+    hosts = f"{spec.profile} hosts, {_lacp(spec.lacp)}"
+    if own:
+        hosts += f" ({many(own, 'host')} by configurations of their own)"
+    yield f"{hosts}, BGP by {bgp.daemon}, hold time {bgp.hold_s} s, {_bfd(spec)}"
 
 
 def _size(fabric: Fabric) -> Iterator[str]:

@@ -40,6 +40,12 @@ class AskedFault:
         share = self.parameters.get("share", 1)
         return not isinstance(share, str) and share < 1
 
+    @property
+    def direction(self) -> str | None:
+        """Direction across its links, 'up' or 'down'; None: both, or it has none."""
+        given = self.parameters.get("direction")
+        return given if isinstance(given, str) else None
+
 
 @dataclass(frozen=True, slots=True)
 class AskedLimit:

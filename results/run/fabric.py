@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from hpn.results.run.files import damaged, parse
+from hpn.testbed.fabric.bonding import Bonding
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role, Stack
 from hpn.testbed.fabric.profiles import LAB
 from hpn.testbed.fabric.spec import CorePorts, FabricSpec
@@ -40,6 +41,7 @@ class _Nic:
     gateway_mac: str
     rail_network: str
     links: tuple[str, ...]
+    bonding: Bonding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,12 @@ def fabric_json(fabric: Fabric) -> bytes:
         stacks=fabric.stacks,
         spec=fabric.spec,
     )
-    return _FILE.dump_json(found, exclude={"spec": _left_out(fabric.spec)})
+    left_out: dict[str, Mapping[str, bool | set[str] | Mapping[str, bool]]] = {"spec": _left_out(fabric.spec)}
+    if all(nic.bonding is None for nic in fabric.nics):
+        left_out["nics"] = {"__all__": {"bonding": True}}
+    if all(link.mtu is None for link in fabric.links):
+        left_out["links"] = {"__all__": {"mtu": True}}
+    return _FILE.dump_json(found, exclude=left_out)
 
 
 def _left_out(spec: FabricSpec) -> Mapping[str, bool | set[str]]:

@@ -80,7 +80,10 @@ def _nodes(fabric: Fabric) -> list[JsonValue]:
     if fabric.spec.architecture != WIRED:
         return []
     given = ("role", "pod", "index", "segment", "rail", "plane", "spare", "asn", "router_id", "lacp_system")
-    return [f"{node.name} {' '.join(str(getattr(node, key)) for key in given)}" for node in fabric.nodes]
+    nodes: list[JsonValue] = [
+        f"{node.name} {' '.join(str(getattr(node, key)) for key in given)}" for node in fabric.nodes
+    ]
+    return [*nodes, *(f"{nic.name} {nic.bonding}" for nic in fabric.nics if nic.bonding is not None)]
 
 
 def _counted(fabric: Fabric) -> dict[str, JsonValue]:

@@ -25,6 +25,7 @@ _ABOUT, _ARRAYS = "series.json", "series.npz"
 _STREAMS = np.dtype([("sent", "<u4"), ("received", "<u4"), ("delay_us", "<u4")])
 _ARRIVALS = np.dtype([("packets", "<u4")])
 _MESSAGES = np.dtype([("size_bytes", "<u8")])
+_BUSY = np.dtype([("us", "<u4")])
 _LARGEST_NS = 2**62
 _LONGEST_NS = 86_400 * 10**9
 
@@ -59,6 +60,7 @@ class _About:
     messages: _Rows | None
     ports: SampledPorts | None
     arrivals: bool = False  # goodput of streams counts packets when they arrived; left out where it does not
+    busy: bool = False  # it is stored how long messages were under way; left out where it is not
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,8 @@ def write_series(folder: Path, series: RunSeries) -> None:
         tables["arrivals"] = _Columns(_ARRIVALS, {"packets": streams.arrived.reshape(-1)})
     if messages is not None:
         tables["messages"] = _Columns(_MESSAGES, {"size_bytes": messages.size_bytes.reshape(-1)})
+        if messages.busy_us is not None:
+            tables["busy"] = _Columns(_BUSY, {"us": messages.busy_us.reshape(-1)})
     if series.ports is not None:
         ports, tables["ports"] = ports_of(series.ports)
     about = _About(
@@ -98,12 +102,13 @@ def write_series(folder: Path, series: RunSeries) -> None:
         None if messages is None else _Rows(messages.bins, messages.flows),
         ports,
         arrivals="arrivals" in tables,
+        busy="busy" in tables,
     )
     if tables:
         write_arrays(folder / _ARRAYS, tables)
     else:
         (folder / _ARRAYS).unlink(missing_ok=True)  # of an earlier analysis
-    write(folder / _ABOUT, _FILE.dump_json(about, exclude=None if about.arrivals else {"arrivals"}))
+    write(folder / _ABOUT, _FILE.dump_json(about, exclude={"arrivals", "busy"} - tables.keys()))
 
 
 def read_series(folder: Path) -> RunSeries:
@@ -122,12 +127,14 @@ def read_series(folder: Path) -> RunSeries:
         wanted["arrivals"] = ExpectedArray(_ARRIVALS, about.streams.count)
     if about.messages is not None:
         wanted["messages"] = ExpectedArray(_MESSAGES, about.messages.count)
+        if about.busy:
+            wanted["busy"] = ExpectedArray(_BUSY, about.messages.count)
     if about.ports is not None:
         wanted["ports"] = ExpectedArray(READING, sum(about.ports.readings))
     tables = stored(folder / _ARRAYS, wanted) if wanted else {}
     return RunSeries(
         streams=None if about.streams is None else _streams(about.streams, tables["streams"], tables.get("arrivals")),
-        messages=None if about.messages is None else _messages(about.messages, tables["messages"]),
+        messages=None if about.messages is None else _messages(about.messages, tables["messages"], tables.get("busy")),
         ports=None if about.ports is None else sampled_from(about.ports, whole(tables["ports"])),
     )
 
@@ -140,10 +147,11 @@ def _streams(rows: _Rows, table: Stored, arrivals: Stored | None) -> StreamSerie
     return StreamSeries(rows.bins, rows.flows, found["sent"], found["received"], found["delay_us"], arrived)
 
 
-def _messages(rows: _Rows, table: Stored) -> MessageSeries:
+def _messages(rows: _Rows, table: Stored, busy: Stored | None) -> MessageSeries:
     shape = len(rows.flows), rows.bins.count
     found = {name: np.asarray(column, np.uint64).reshape(shape) for name, column in table.columns()}
-    return MessageSeries(rows.bins, rows.flows, found["size_bytes"])
+    busy_us = None if busy is None else np.asarray(dict(busy.columns())["us"], np.uint32).reshape(shape)
+    return MessageSeries(rows.bins, rows.flows, found["size_bytes"], busy_us)
 
 
 def _impossible(about: _About) -> Iterator[str]:

@@ -109,7 +109,13 @@ def _cell(value: object) -> str:
 def change_lines(change: Mapping[str, object], direction: str) -> Iterator[str]:
     """Yield the links and switches that ``hpn break`` ('down') or ``hpn mend`` ('up') changed in a lab."""
     changed, still = change.get(direction), change.get("still_down")
-    yield f"{direction}: {_cell(changed)}" if changed else f"nothing changed: it was {direction} already"
+    lossy, lossless = change.get("lossy"), change.get("lossless")
+    if changed or not (lossy or lossless):
+        yield f"{direction}: {_cell(changed)}" if changed else f"nothing changed: it was {direction} already"
+    if lossy:
+        yield f"from now on {_cell(lossy)}"
+    if lossless:
+        yield f"no longer: {_cell(lossless)}"
     if still:
         yield f"still down: {_cell(still)}"
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from hpn.results.watch.snapshot import Snapshot
 from hpn.testbed.fabric.model import Link, LinkKind, Nic
 
-CUT_OFF, SWITCH, HELD, CARRIER, LACP, BGP, BFD, ROUTES = (
+CUT_OFF, SWITCH, HELD, CARRIER, LACP, BGP, BFD, SUSPECT, ROUTES = (
     *("NIC cut off", "switch dead", "ToR held", "link without carrier"),
-    *("LACP port idle", "BGP session down", "BFD session down", "routes missing"),
+    *("LACP port idle", "BGP session down", "BFD session down", "part suspected", "routes missing"),
 )
 """Kinds, the worst first."""
 
@@ -52,6 +52,7 @@ def problems(moment: Snapshot) -> list[Problem]:
         *(Problem(HELD, name, f"takes no part: {said}") for name, said in moment.condition.held.items()),
         *(_link(moment, link) for link in rest if moment.is_dark(link)),
         *(_protocol(moment, link) for link in rest if not moment.is_dark(link) and not moment.is_well(link)),
+        *_suspects(moment),
         *_routes(moment),
     ]
 
@@ -103,6 +104,11 @@ def _link(moment: Snapshot, link: Link) -> Problem:
 def _protocol(moment: Snapshot, link: Link) -> Problem:
     kind = LACP if link.kind is LinkKind.ACCESS else BFD if moment.state(link).endswith("BFD down") else BGP
     return Problem(kind, link.name, f"{'LACP' if kind is LACP else 'BGP'} {moment.state(link)}")
+
+
+def _suspects(moment: Snapshot) -> Iterator[Problem]:
+    for part, said in (moment.condition.suspects or {}).items():
+        yield Problem(SUSPECT, part, f"{said}, says hpn locate")
 
 
 def _routes(moment: Snapshot) -> Iterator[Problem]:

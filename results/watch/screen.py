@@ -58,7 +58,8 @@ def _title(moment: Snapshot) -> Text:
     fabric = moment.fabric
     counts = f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.links)} links"
     made = f"{fabric.spec.architecture}, {counts}, {moment.datapath} LAG, {fabric.spec.bgp.daemon}"
-    return Text.assemble((moment.lab, _HEAD), f"  {made}, up {duration(moment.up_s)}")
+    locates = "" if moment.condition.suspects is None else ", hpn locate runs"
+    return Text.assemble((moment.lab, _HEAD), f"  {made}, up {duration(moment.up_s)}{locates}")
 
 
 def duration(seconds: float) -> str:

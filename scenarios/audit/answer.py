@@ -6,7 +6,7 @@ Changes when a row takes another figure from a run.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from hpn.failover.analysis.dark import DarkNic, dark_nics
 from hpn.failover.analysis.intervals import phase_interval
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowEdgeResult
 from hpn.failover.analysis.phases import converged
+from hpn.failover.analysis.short_routes import short_route_notes
 from hpn.results.audit.model import ERROR, Answer, Figure, Moment, Row
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.results.run.folder import RunFolder
@@ -21,6 +22,7 @@ from hpn.scenarios.audit.audit import Audit, left_of
 from hpn.scenarios.audit.drill import PlannedFailure
 from hpn.testbed.errors import HpnError, NoisyError
 from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.testbed.fabric.wired.configs import own_configs
 
 _UNUSED = "no stream crossed it, so nothing is known of its failure"
 
@@ -39,7 +41,15 @@ def answer_of(audit: Audit, engine: str, refused: Mapping[str, HpnError]) -> Ans
         rows=tuple(_row(audit, failure, refused.get(failure.name)) for failure in tried),
         left_out=tuple((failure.key, why) for failure, why in audit.left_out),
         waiting=len(waiting - refused.keys()),
+        short_routes=_short_routes(audit, [each for each in tried if each.name not in refused]),
     )
+
+
+def _short_routes(audit: Audit, made: Sequence[PlannedFailure]) -> tuple[str, ...]:
+    """Return what the first run knows of the healthy fabric's routes: those of all runs are the same."""
+    if not made or not own_configs(audit.fabric):
+        return ()
+    return tuple(short_route_notes(RunFolder(audit.folder(made[0])).events()))
 
 
 def _row(audit: Audit, planned: PlannedFailure, error: HpnError | None) -> Row:

@@ -6,35 +6,32 @@ failure below ``drills`` and its run below ``runs``. A run counts as made if it 
 
 from __future__ import annotations
 
-import os
+import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from hpn.results.run.folder import RunFolder
 from hpn.scenarios.audit.drill import TOPOLOGY, PlannedFailure, flows_for, names_of, planned
 from hpn.scenarios.audit.failures import Failure, single_failures
 from hpn.scenarios.audit.pairs import pairs_of
 from hpn.scenarios.audit.promises import Promise
+from hpn.scenarios.batch.kept_runs import DRILLS, RUNS, Claim, KeptRuns
 from hpn.scenarios.batch.pool.drills import Made, RequestedRun, run_all
 from hpn.scenarios.batch.pool.task import Pool
-from hpn.scenarios.run.run_order import Order
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.fabric.writing import as_data
-from hpn.testbed.files.bounded import read_bounded
-from hpn.testbed.files.document import Plain
-from hpn.testbed.files.replacing import replace, replace_text
+from hpn.testbed.files.document import Plain, shorten
+from hpn.testbed.files.replacing import replace_text
 from hpn.testbed.vm.engines import EngineSpec
 
-PLAN, DRILLS, RUNS = "plan.json", "drills", "runs"
-_MOST_OF_PLAN = 4_000_000
-_OWN = {PLAN, DRILLS, RUNS, "base"}
+PLAN = "plan.json"
+_CLAIM = Claim(PLAN, "an audit", (DRILLS, RUNS, "base"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +44,14 @@ class Audit:
     left_out: tuple[tuple[Failure, str], ...]
     out: Path
 
+    @property
+    def kept(self) -> KeptRuns:
+        """Drill files and runs of it."""
+        return KeptRuns(self.out)
+
     def folder(self, failure: PlannedFailure) -> Path:
         """Return the place of a failure's run."""
-        return self.out / RUNS / failure.name
-
-    def drill_file(self, failure: PlannedFailure) -> Path:
-        """Return the place of a failure's drill."""
-        return self.out / DRILLS / f"{failure.name}.yaml"
+        return self.kept.folder(failure.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +65,23 @@ class _Kept:
 _KEPT = TypeAdapter(_Kept)
 
 
-def plan(spec: FabricSpec, kinds: Sequence[str], pairs: int, promises: tuple[Promise, ...], out: Path) -> Audit:
+def plan(
+    spec: FabricSpec,
+    kinds: Sequence[str],
+    pairs: int,
+    promises: tuple[Promise, ...],
+    out: Path,
+    elements: Sequence[str] = (),
+) -> Audit:
     """Return the audit of a fabric: failures of these ``kinds``, and at most ``pairs`` pairs.
 
-    InputError when the fabric cannot be built, or no NIC has a partner to send to.
+    ``elements``: only failures of elements with such names, shell patterns; all without any. InputError when the fabric
+    cannot be built, no NIC has a partner to send to, or nothing has such a name.
     """
     fabric = build(spec)
     failures = [*single_failures(fabric, kinds), *pairs_of(fabric, flows_for(fabric), pairs)]
+    if elements:
+        failures = _named(fabric, failures, elements)
     made: list[PlannedFailure] = []
     left_out: list[tuple[Failure, str]] = []
     for failure, name in zip(failures, names_of(failures), strict=True):
@@ -87,19 +95,23 @@ def plan(spec: FabricSpec, kinds: Sequence[str], pairs: int, promises: tuple[Pro
     return Audit(fabric, tuple(made), promises, tuple(left_out), out)
 
 
+def _named(fabric: Fabric, failures: Sequence[Failure], elements: Sequence[str]) -> list[Failure]:
+    """Return the failures of elements with such names; links have their ends' too. InputError for one that none has."""
+    ends = {link.name: (link.lower.label, link.upper.label) for link in fabric.links}
+    names = [{*failure.targets}.union(*(ends.get(target, ()) for target in failure.targets)) for failure in failures]
+    for pattern in elements:
+        if not any(fnmatch.filter(each, pattern) for each in names):
+            raise InputError(f"no failure of these kinds is of {shorten(pattern)}; --list shows what there is")
+    return [
+        failure
+        for failure, each in zip(failures, names, strict=True)
+        if any(fnmatch.filter(each, pattern) for pattern in elements)
+    ]
+
+
 def left_of(audit: Audit) -> tuple[PlannedFailure, ...]:
     """Return the failures whose run is still to be made."""
-    return tuple(each for each in audit.failures if not _is_made(audit, each))
-
-
-def _is_made(audit: Audit, failure: PlannedFailure) -> bool:
-    run = RunFolder(audit.folder(failure))
-    if not run.has_verdict or not os.path.isfile(run.path / "manifest.json"):
-        return False
-    try:
-        return audit.drill_file(failure).read_text(encoding="utf-8") == failure.text
-    except (OSError, UnicodeDecodeError):
-        return False
+    return tuple(each for each in audit.failures if not audit.kept.is_made(each))
 
 
 def write(audit: Audit, left: Sequence[PlannedFailure], engine: str) -> None:
@@ -110,19 +122,16 @@ def write(audit: Audit, left: Sequence[PlannedFailure], engine: str) -> None:
     out = audit.out
     try:
         (out / DRILLS).mkdir(parents=True, exist_ok=True)
-        _claim(out, _Kept(_data(audit), engine))
+        _CLAIM.take(out, _KEPT, _Kept(_data(audit), engine))
         replace_text(out / DRILLS / TOPOLOGY, yaml.safe_dump(_data(audit), sort_keys=False, allow_unicode=True))
-        for failure in left:
-            (audit.folder(failure) / "verdict.json").unlink(missing_ok=True)
-            replace_text(audit.drill_file(failure), failure.text)
+        audit.kept.write(left)
     except OSError as error:
         raise InputError(f"cannot keep an audit in {out}: {error.strerror}; choose another --out") from error
 
 
 def check_place(out: Path) -> None:
     """Raise InputError if the folder has other content than an audit."""
-    if os.path.isdir(out) and not os.path.isfile(out / PLAN) and {*os.listdir(out)} - _OWN:
-        raise InputError(f"{out} is not empty and holds no audit; choose another --out")
+    _CLAIM.check_place(out)
 
 
 def _data(audit: Audit) -> dict[str, Plain]:
@@ -131,31 +140,9 @@ def _data(audit: Audit) -> dict[str, Plain]:
     return found if isinstance(found, dict) else {"preset": found}
 
 
-def _claim(out: Path, wanted: _Kept) -> None:
-    path = out / PLAN
-    if not os.path.isfile(path):
-        replace(path, _KEPT.dump_json(wanted, indent=1))
-        return
-    try:
-        kept = _KEPT.validate_json(read_bounded(path, _MOST_OF_PLAN, "audit's plan"))
-    except (ValidationError, OSError) as error:
-        raise InputError(f"{path} is damaged or of another version; choose another --out") from error
-    differs = [field.name for field in fields(_Kept) if getattr(kept, field.name) != getattr(wanted, field.name)]
-    if differs:
-        raise InputError(f"{out} holds an audit of another {' and '.join(differs)}; choose another --out")
-
-
 def wanted_of(audit: Audit, left: Sequence[PlannedFailure], spec: EngineSpec) -> dict[str, RequestedRun]:
     """Return the runs to be made by name, as requests to a pool."""
-    return {
-        failure.name: RequestedRun(Order(failure.drill, audit.folder(failure), _command(audit, failure, spec)), spec)
-        for failure in left
-    }
-
-
-def _command(audit: Audit, failure: PlannedFailure, spec: EngineSpec) -> tuple[str, ...]:
-    """Return the command line that repeats one run."""
-    return ("drill", "run", f"{DRILLS}/{failure.name}.yaml", "--engine", spec.name)
+    return audit.kept.requests(left, spec)
 
 
 def make(pool: Pool, wanted: Mapping[str, RequestedRun], on_start: Callable[[str, str], None]) -> Iterator[Made]:

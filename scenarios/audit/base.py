@@ -13,6 +13,7 @@ from pathlib import Path
 from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.load import is_path, topology_in
 from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.wired.configs import folder_texts
 from hpn.testbed.files.document import SIZE_LIMIT, parse, shorten
 
 _TIMEOUT_S = 60
@@ -35,15 +36,27 @@ def topology_at(commit: str, file: str) -> FabricSpec:
     folder = path.resolve().parent
     wanted = f"{commit}^{{commit}}"
     found = _git(folder, f"--base {shorten(commit)}", "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
-    read = partial(_text, folder, commit, found.decode(errors="replace").strip())
-    return topology_in(parse(read(path.resolve().name), f"{file}@{commit}"), path.stem, read)
+    there = (folder, commit, found.decode(errors="replace").strip())
+    document = parse(_text(*there, path.resolve().name), f"{file}@{commit}")
+    return topology_in(document, path.stem, partial(_content, *there))
+
+
+def _content(folder: Path, commit: str, digest: str, name: str) -> str | dict[str, str]:
+    """Return the text of a file below the folder in a commit, or those of a host's folder by name."""
+    told = f"{shorten(name, quoted=False)} in {shorten(commit)}"
+    _refuse_outside(name, told)
+    tree = f"{digest}:./{name.rstrip('/')}"
+    if _git(folder, told, "cat-file", "-t", tree).strip() != b"tree":
+        return _text(folder, commit, digest, name)
+    names = _git(folder, told, "ls-tree", "-r", "-z", "--name-only", "--full-tree", tree).decode(errors="replace")
+    below = (each for each in names.split("\0") if each)
+    return folder_texts(name, below, lambda each: _text(folder, commit, digest, f"{name}/{each}"))
 
 
 def _text(folder: Path, commit: str, digest: str, name: str) -> str:
     """Return the text of a file below the folder in a commit."""
     told = f"{shorten(name, quoted=False)} in {shorten(commit)}"
-    if os.path.isabs(name) or ".." in Path(name).parts:
-        raise InputError(f"{told} leads out of the topology file's folder; copy it there")
+    _refuse_outside(name, told)
     text = _git(folder, told, "cat-file", "blob", f"{digest}:./{name}")
     if len(text) > SIZE_LIMIT:
         raise InputError(f"{told} is larger than any topology ({SIZE_LIMIT // 1024} KiB); name another commit")
@@ -51,6 +64,11 @@ def _text(folder: Path, commit: str, digest: str, name: str) -> str:
         return text.decode()
     except UnicodeDecodeError:
         raise InputError(f"{told} is no text in UTF-8; name another commit") from None
+
+
+def _refuse_outside(name: str, told: str) -> None:
+    if os.path.isabs(name) or ".." in Path(name).parts:
+        raise InputError(f"{told} leads out of the topology file's folder; copy it there")
 
 
 def _git(folder: Path, what: str, *arguments: str) -> bytes:

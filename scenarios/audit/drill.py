@@ -9,13 +9,13 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from hpn.failover.faults import FAULTS, MS
+from hpn.failover.faults import FAULTS, MS, Fault
 from hpn.scenarios.audit.failures import Breakage, Failure
 from hpn.scenarios.audit.promises import Promise
 from hpn.scenarios.drill.load import drill_from
@@ -24,6 +24,7 @@ from hpn.scenarios.drill.workload import flows_of, mtu_needed
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.spec import LACP_PERIOD_MS
+from hpn.testbed.fabric.wired.host_configs import asked_rates
 from hpn.testbed.fabric.writing import as_data
 from hpn.testbed.files.document import Document, Plain, Where
 from hpn.testbed.files.units import format_duration, format_percent
@@ -157,7 +158,7 @@ def _data(fabric: Fabric, failure: Failure, name: str, promises: Sequence[Promis
         "timeline": {
             "healthy": format_duration(_HEALTHY_NS),
             "faults": [_entry(each, at, down_ns) for at, each in enumerate(failure.breakages, 1)],
-            "settle": format_duration(_settle_ns(fabric, failure)),
+            "settle": format_duration(settle_ns(fabric, _faults(failure))),
         },
         "expect": [promise.entry for promise in promises],
     }
@@ -178,27 +179,36 @@ def _entry(breakage: Breakage, number: int, down_ns: int) -> Plain:
 def _down_ns(fabric: Fabric, failure: Failure, promises: Sequence[Promise]) -> int:
     """Return how long an element is down: longer than any limit, and than the timer that notices it."""
     longest_ns = max((each.longest_ns for each in promises), default=0.0)
-    return math.ceil(max(_DOWN_NS, longest_ns + _QUIET_NS, _notice_ns(fabric, failure) + _QUIET_NS))
+    return math.ceil(max(_DOWN_NS, longest_ns + _QUIET_NS, _notice_ns(fabric, _faults(failure)) + _QUIET_NS))
 
 
-def _notice_ns(fabric: Fabric, failure: Failure) -> int:
-    """Return LACP's timeout where nobody else notices: three LACPDUs at the slower rate; else 0."""
-    if not any(each.made.timers_alone_notice for each in failure.breakages):
-        return 0
-    return 3 * _lacp_period_ns(fabric)
+def _faults(failure: Failure) -> list[Fault]:
+    return [each.made for each in failure.breakages]
 
 
-def _settle_ns(fabric: Fabric, failure: Failure) -> int:
-    """Return the time after the repair: for ports to rejoin their LAG, and sessions to be set up."""
+def _notice_ns(fabric: Fabric, faults: Iterable[Fault]) -> int:
+    """Return the timeout of the protocol that alone notices: LACP's on access links, BGP's or BFD's above; else 0."""
+    by_timers = (fault for fault in faults if fault.timers_alone_notice)
+    routed = [link.is_routed for fault in by_timers for link in fault.links_hit(fabric)]
+    return max((_sessions_end_ns(fabric) if each else 3 * _lacp_period_ns(fabric) for each in routed), default=0)
+
+
+def _sessions_end_ns(fabric: Fabric) -> int:
+    """Return how long a BGP session outlives its link at most, by the topology file's timers."""
+    bgp = fabric.spec.bgp
+    return bgp.hold_s * 1000 * MS if bgp.bfd is None else bgp.bfd.detect_ms * MS
+
+
+def settle_ns(fabric: Fabric, faults: Sequence[Fault]) -> int:
+    """Return the time in ns after the last repair: for ports to rejoin their LAG, and sessions to be set up."""
     lacp = fabric.spec.lacp
     wait_ns = max(0, lacp.aggregate_wait_ms - _BONDING_WAIT_MS) * MS + lacp.wait_to_restore_ms * MS
-    late_ns = _lacp_period_ns(fabric) if _notice_ns(fabric, failure) else 0
+    late_ns = _lacp_period_ns(fabric) if _notice_ns(fabric, faults) else 0
     return _SETTLE_NS + wait_ns + late_ns + fabric.spec.bgp.fib_lag_ms * MS
 
 
 def _lacp_period_ns(fabric: Fabric) -> int:
-    lacp = fabric.spec.lacp
-    return max(LACP_PERIOD_MS[lacp.rate], LACP_PERIOD_MS[lacp.hosts_ask]) * MS
+    return max(LACP_PERIOD_MS[rate] for rate in asked_rates(fabric.spec)) * MS
 
 
 def _shortened(text: str) -> str:

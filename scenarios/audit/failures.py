@@ -1,5 +1,7 @@
 """Failures that an audit tries: a fault for each link, port, host, switch, LAG member and BGP session. Pure.
 
+Silent links are for those who ask: without BFD each costs the hold time, and its drill takes as long.
+
 Changes when an audit tries another kind of failure. Everything is asked of the fabric, nothing is read from names.
 """
 
@@ -18,6 +20,7 @@ from hpn.failover.faults import (
     HostDown,
     LacpLoss,
     LinkDown,
+    SilentDrop,
     TorCrash,
     make,
 )
@@ -78,11 +81,15 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """A kind of single failures. ``breakages`` yields one for each element of the fabric."""
+    """A kind of single failures. ``breakages`` yields one for each element of the fabric.
+
+    ``by_default``: an audit tries it unless other kinds are named.
+    """
 
     name: str
     summary: str
     breakages: Callable[[Fabric], Iterator[Breakage]]
+    by_default: bool = True
 
 
 def _active_links(fabric: Fabric) -> Iterator[Link]:
@@ -123,6 +130,10 @@ def _sessions(fabric: Fabric) -> Iterator[Breakage]:
     return (Breakage(BgpReset.KIND, link.name) for link in fabric.links if link.is_routed)
 
 
+def _silent(fabric: Fabric) -> Iterator[Breakage]:
+    return (Breakage(SilentDrop.KIND, link.name) for link in fabric.links if link.is_routed)
+
+
 KINDS: Registry[FailureKind] = Registry(
     "kind of failure",
     lambda kind: kind.name,
@@ -133,10 +144,13 @@ KINDS: Registry[FailureKind] = Registry(
         FailureKind("switch", "a ToR, Agg or Core crashes and boots", _switches),
         FailureKind("member", "a port leaves its LAG because LACP is lost; carrier stays", _members),
         FailureKind("session", "a BGP session is reset and set up again", _sessions),
+        FailureKind("silent", "a link between switches drops everything; carrier stays", _silent, by_default=False),
     ),
     of=FailureKind,
 )
 """Kinds of single failures, in the order of an audit."""
+
+DEFAULT_KINDS = tuple(kind.name for kind in KINDS.values() if kind.by_default)
 
 
 def single_failures(fabric: Fabric, kinds: Sequence[str]) -> tuple[Failure, ...]:

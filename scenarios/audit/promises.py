@@ -31,10 +31,10 @@ DEFAULT = """\
 promises:
   # no queue pair stands still for more than 500 ms
   - worst_outage: {at_most: 500 ms, edge: failure}
-    of: [link, port, switch, member, session]
+    of: [link, port, switch, member, session, silent]
   # what comes back costs nothing
   - packets_lost: {at_most: 0, edge: repair}
-    of: [link, port, switch, member]
+    of: [link, port, switch, member, silent]
   # flows that do not cross what fails feel nothing
   - packets_lost: {at_most: 0, flows: others}
   # every protocol of the fabric has settled after 2 s; LACP itself takes longer to miss a member

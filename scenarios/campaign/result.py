@@ -23,6 +23,7 @@ class Invariant(StrEnum):
     CABLING = "cables as planned"
     LEAK = "no leak"
     CRASH = "no crash"
+    OUTAGE = "outages within the drill's limits"
 
 
 class Outcome(StrEnum):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.drill.model import Drill
-from hpn.scenarios.drill.on_fabric import on_fabric, under_profile
+from hpn.scenarios.drill.on_fabric import document_on, on_fabric, with_keys
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import did_you_mean
-from hpn.testbed.files.document import read, shorten
+from hpn.testbed.files.document import Document, read, shorten
 
 LIBRARY = Path(__file__).parent.parent / "library"
 
@@ -47,4 +47,12 @@ def load(name: str, topology: FabricSpec | None = None, profile: str | None = No
         if profile in {None, drill.topology.profile}:
             return drill
         topology = drill.topology
-    return on_fabric(read(file), file.parent, topology if profile is None else under_profile(topology, profile))
+    return on_fabric(
+        read(file), file.parent, topology if profile is None else with_keys(topology, {"profile": profile})
+    )
+
+
+def document_of(name: str, loaded: Drill) -> Document:
+    """Return the file of a drill that ``load`` has loaded, as it is on its topology. InputError as ``load``."""
+    file = find(name)
+    return read(file) if loaded.other_fabric is None else document_on(read(file), file.parent, loaded.topology)

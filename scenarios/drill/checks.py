@@ -30,6 +30,8 @@ from hpn.scenarios.drill.checks_soft_roce import port_problem
 from hpn.scenarios.drill.checks_transfers import expectation_problems, workload_problems
 from hpn.scenarios.drill.fault_schedule import course
 from hpn.scenarios.drill.job import JOB_HEADERS
+from hpn.scenarios.drill.locate_section import Act
+from hpn.scenarios.drill.locate_section import problems as locating_problems
 from hpn.scenarios.drill.model import PATH_MTUS
 from hpn.scenarios.drill.parts import Found, Parts
 from hpn.scenarios.drill.workload import mtu_needed
@@ -56,6 +58,18 @@ def _captures(parts: Parts) -> Found:
         if text:
             where = ("capture", key) if key else ("capture",)
             yield where, f"{dotted(where)}{text}"
+
+
+def _locating(parts: Parts) -> Found:
+    locating, fabric = parts.locating, parts.fabric
+    for expectation, where in parts.expectations:
+        if expectation.metric.needs.drains and (locating is None or locating.act is Act.NOTHING):
+            what = "is about links taken out: write 'locate: {act: drain}' or 'locate: {act: rebind}', or remove it"
+            yield where, f"{expectation.metric.key} {what}"
+    if locating is not None and fabric is not None:
+        for key, text in locating_problems(locating, fabric, streams=parts.workload is not None):
+            place = ("locate", key) if key else ("locate",)
+            yield place, f"{dotted(place)}{text}"
 
 
 def _path_mtu(parts: Parts) -> Found:
@@ -114,5 +128,6 @@ _CHECKS = (
     scope_problems,
     sample_problems,
     _captures,
+    _locating,
     _transfers,
 )

@@ -33,8 +33,9 @@ def scope_problem(
     moves = [each for each in expectation.events if each in _OF_MOVES]
     if moves and all(len(nic.links) < 2 for nic in fabric.nics):
         return "events", f"has {moves[0]}, but every NIC has one port and path control moves nothing; remove it"
-    if moves and fabric.planes == 1:
-        return "events", f"has {moves[0]}, but in one plane BGP moves traffic and path control nothing; remove it"
+    if moves and all(len(nic.links) > fabric.planes for nic in fabric.nics):
+        why = "within a plane BGP moves traffic to another ToR, and path control moves nothing"
+        return "events", f"has {moves[0]}, but {why}; remove it"
     for key, problem in _unknown(fabric, scope):
         return f"{key}s" if many else key, problem
     if scope.planes and not has_faults:

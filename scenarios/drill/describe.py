@@ -39,6 +39,7 @@ def describe(drill: Drill) -> list[str]:
     lines += [*(f"traffic   {line}" for line in traffic_in_words(drill, fabric))]
     lines += [f"samples   {_sample(drill.sample)}"] if drill.sample else []
     lines += [f"captures  {drill.captures.text}"] if drill.captures else []
+    lines += [f"locates   {drill.locating.text}"] if drill.locating else []
     lines += [f"late      a packet that takes longer than {format_duration(drill.delay_threshold_ns)}"]
     lines += ["timeline"]
     lines += [f"  {format_duration(at_ns):>8}  {what}" for at_ns, what in _timeline(drill)]

@@ -14,6 +14,7 @@ from hpn.scenarios.drill.client_section import client_of, has_client, is_alone
 from hpn.scenarios.drill.expectations import expectations_of
 from hpn.scenarios.drill.job import JobSpec, plan_of
 from hpn.scenarios.drill.job_section import WORKS, job_of
+from hpn.scenarios.drill.locate_section import Act, LocateSection, Locating
 from hpn.scenarios.drill.model import Drill, Profile, Workload
 from hpn.scenarios.drill.parts import Parts
 from hpn.scenarios.drill.schema import (
@@ -58,7 +59,7 @@ def drill_from(document: Document, base: Path) -> Drill:
     profile = _profile(document.data.get("profile"))
     timeline, faults = timeline_of(mistakes, profile, fabric)
     expectations = expectations_of(mistakes, fabric)
-    sample, captures = _sample(mistakes), _captures(mistakes)
+    sample, captures, locating = _sample(mistakes), _captures(mistakes), _locating(mistakes)
     complete = timeline is not None and len(faults) == len(entries_of(document))
     flows = () if alone and "job" not in document.data else _flows(mistakes, workload, job, fabric, faults)
     streams = None if "job" in document.data or alone else workload
@@ -75,6 +76,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         document.line,
         sample,
         captures,
+        locating,
         has_client(mistakes) and (job is not None or "job" not in document.data),
         spec is not None and spec.soft_roce,
     )
@@ -96,6 +98,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         client=client,
         streams=job is None and not alone,
         captures=captures,
+        locating=locating,
         delay_threshold_ns=top.delay_threshold,
     )
 
@@ -136,6 +139,12 @@ def _captures(mistakes: Mistakes) -> Captures | None:
     if section is None:
         return None
     return Captures(tuple(section.links), section.before, section.after, section.snap)
+
+
+def _locating(mistakes: Mistakes) -> Locating | None:
+    data = mistakes.document.section("locate") if "locate" in mistakes.document.data else None
+    section = None if data is None else mistakes.check(LocateSection, data, ("locate",))
+    return None if section is None else Locating(section.method, Act(section.act), section.hold_ns)
 
 
 def _flows(

@@ -13,6 +13,7 @@ from hpn.failover.analysis.port_sampling import Sampling
 from hpn.failover.faults import PlannedFault
 from hpn.scenarios.drill.capture import Captures
 from hpn.scenarios.drill.job import JobSpec
+from hpn.scenarios.drill.locate_section import Locating
 from hpn.scenarios.expect.expectation import VERY_SLOW, Expectation
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.client.client import Client
@@ -35,7 +36,7 @@ class Profile(StrEnum):
         return int(self.settings.validation_s * 1e9)
 
 
-PATH_MTUS = (1024, 2048, 4096)
+PATH_MTUS = (256, 512, 1024, 2048, 4096)
 DELAY_THRESHOLD_NS = int(Settings().forwarding_delay_threshold_ms * 1e6)
 
 
@@ -129,6 +130,7 @@ class Drill:
     client: Client | None = None  # program on the hosts, alongside streams or a job, or alone
     streams: bool = True  # True if the workload's streams run; not with a job, nor with a client alone
     captures: Captures | None = None  # links captured around each edge
+    locating: Locating | None = None  # faults are located while streams run
     delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet with a longer delay is late, and impaired (RFC 6412)
     other_fabric: OtherFabric | None = None  # None: the drill is on the fabric of its file
 

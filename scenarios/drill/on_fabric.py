@@ -7,11 +7,13 @@ stay the author's. The checks of every drill decide if the result is valid.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import JsonValue
 
 from hpn.failover.analysis.edge import Relation
 from hpn.failover.faults import FAULTS, Unit, parameters
@@ -28,8 +30,8 @@ from hpn.testbed.files.check import dotted
 from hpn.testbed.files.document import Document, Plain, Where
 
 _SIZES = {
-    "name", "pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups", "seed",
-    "wiring",
+    "name", "pods", "segments", "hosts", "spare_hosts", "rails", "planes", "nic_ports", "aggs", "uplinks", "cores",
+    "core_groups", "seed", "wiring",
 }  # fmt: skip
 """Sizes of a topology; a drill's targets imply the sizes that it needs."""
 _ALWAYS = {"nic_port_rate", "uplink_rate", "core_rate", "scale", "profile"}
@@ -57,9 +59,15 @@ def on_fabric(document: Document, base: Path, topology: FabricSpec) -> Drill:
     return replace(drill, other_fabric=OtherFabric(topology, tuple(dict.fromkeys(notes))))
 
 
-def under_profile(spec: FabricSpec, profile: str) -> FabricSpec:
-    """Return the topology with hosts of this profile; what it sets of its own stays."""
-    return FabricSpec.model_validate({**spec.model_dump(exclude_unset=True), "profile": profile})
+def document_on(document: Document, base: Path, topology: FabricSpec) -> Document:
+    """Return a drill's file as it is on that topology, with limits that may not apply there. InputError as above."""
+    data, _ = _moved(document, drill_from(document, base), build(topology))
+    return Document(document.name, data, document.lines)
+
+
+def with_keys(spec: FabricSpec, keys: Mapping[str, JsonValue]) -> FabricSpec:
+    """Return the topology with these keys; what it sets of its own stays. InputError where they contradict it."""
+    return FabricSpec.model_validate({**spec.model_dump(exclude_unset=True), **keys})
 
 
 def _check_touches(own: Drill, there: Drill) -> None:

@@ -12,6 +12,7 @@ from hpn.failover.analysis.port_sampling import Sampling
 from hpn.failover.faults import PlannedFault
 from hpn.scenarios.drill.capture import Captures
 from hpn.scenarios.drill.job import JobSpec
+from hpn.scenarios.drill.locate_section import Locating
 from hpn.scenarios.drill.model import Profile, Timeline, Workload
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.testbed.fabric.model import Fabric
@@ -37,5 +38,6 @@ class Parts:
     line: Callable[[Where], int]  # line of a place in the file
     sample: Sampling | None
     captures: Captures | None
+    locating: Locating | None
     client: bool  # True if one is named; not alongside a job that could not be read
     soft_roce: bool  # True if every NIC has an RDMA device, for the topology or the client

@@ -51,18 +51,24 @@ def _settle_of_lags(drill: Drill, fabric: Fabric) -> Iterator[str]:
         for planned in drill.timeline.faults
         for edge in planned.edges
     )
-    lacp = drill.topology.lacp
-    slow = max(candidates(drill.topology.lag), key=lambda kind: kind.repair_ms(lacp), default=None)
-    if not repaired or slow is None:
+    back = _back_ns(drill, fabric)
+    slow = max(back, key=back.__getitem__, default="")
+    if not repaired or not slow:
         return
-    back_ns = int(slow.repair_ms(lacp) * _MS)
+    back_ns = back[slow]
     needed_ns = back_ns + min(back_ns, _RATE_AFTER_NS)
     if settle_ns < needed_ns:
         yield (
-            f"settle {format_duration(settle_ns)}: a LAG by {slow.name} takes a port back up to"
+            f"settle {format_duration(settle_ns)}: a LAG by {slow} takes a port back up to"
             f" {format_duration(back_ns)} after its repair, and iterations after it are counted before;"
             f" write settle: {format_duration(needed_ns)} or more"
         )
+
+
+def _back_ns(drill: Drill, fabric: Fabric) -> dict[str, int]:
+    """Return how late any LAG may have a repaired port back, by datapath."""
+    ways = {fabric.bonding(nic) for nic in fabric.nics}
+    return {kind.name: int(max(map(kind.repair_ms, ways)) * _MS) for kind in candidates(drill.topology.lag)}
 
 
 def _ends_sessions(planned: PlannedFault, fabric: Fabric) -> bool:
@@ -73,7 +79,7 @@ def _ends_sessions(planned: PlannedFault, fabric: Fabric) -> bool:
 
 def _flaps(drill: Drill, fabric: Fabric) -> Iterator[str]:
     """Yield faults that break an access link again before a LAG has taken its port back."""
-    back_ns = {kind.name: int(kind.repair_ms(drill.topology.lacp) * _MS) for kind in candidates(drill.topology.lag)}
+    back_ns = _back_ns(drill, fabric)
     for planned in drill.timeline.faults:
         gap_ns = min(_gaps(planned, fabric), default=None)
         late = {name: ns for name, ns in back_ns.items() if gap_ns is not None and gap_ns < ns}

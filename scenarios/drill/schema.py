@@ -61,6 +61,7 @@ class DrillFile(Strict):
     delay_threshold: Annotated[int, duration("1 ms", "10 s")] = DELAY_THRESHOLD_NS
     sample: Plain = Field(default_factory=dict)
     capture: Plain = Field(default_factory=dict)
+    locate: Plain = Field(default_factory=dict)
     timeline: Plain = Field(default_factory=dict)
     expect: list[Plain] = Field(
         min_length=1, examples=["one '- metric: {limit}' entry or more, such as '- packets_lost: {at_most: 0}'"]

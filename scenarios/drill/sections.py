@@ -20,6 +20,7 @@ from hpn.scenarios.drill.job_keys import (
     RestartSection,
     TrainingSection,
 )
+from hpn.scenarios.drill.locate_section import LocateSection
 from hpn.scenarios.drill.path_sections import RehashSection, SpraySection
 from hpn.scenarios.drill.schema import CaptureSection, SampleSection, TimelineSection, WorkloadSection
 
@@ -37,6 +38,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "job.spray": SpraySection,
         "sample": SampleSection,
         "capture": CaptureSection,
+        "locate": LocateSection,
         "timeline": TimelineSection,
     }
 )

@@ -120,6 +120,8 @@ class Needs:
     period: bool = False  # an upper limit must be at least a packet's period
     pauses: Pauses = Pauses.RIGHT
     transfers: bool = False  # a pattern that sends transfers
+    paths: bool = False  # of streams over time: what a run knows of them is stored with its records
+    drains: bool = False  # 'locate: {act: drain}'
     sending: bool = False  # an upper limit must be at least the time to send a transfer
     time: str = ""  # needs the validation time between a failure and its repair; completes 'repaired before ...'
 

@@ -17,7 +17,7 @@ from pydantic import JsonValue, TypeAdapter
 from hpn.results.run.folder import RunFolder, claimed_run, create, load
 from hpn.results.run.progress import Progress
 from hpn.scenarios.drill import catalogue
-from hpn.scenarios.drill.model import Drill, PutOn
+from hpn.scenarios.drill.model import PutOn
 from hpn.scenarios.run import guest_need, refusals, remaining, session
 from hpn.scenarios.run.origin import Origin, origin
 from hpn.scenarios.run.remote_task import RemoteTask, answered, in_guest, last_words
@@ -25,7 +25,7 @@ from hpn.scenarios.run.run_order import Batch, Order
 from hpn.scenarios.run.walltime import dated
 from hpn.testbed.errors import MachineError, NoisyError
 from hpn.testbed.kernel.process.cleanup_process import cleared_up
-from hpn.testbed.vm.engines import ENGINES, EngineSpec
+from hpn.testbed.vm.engines import EngineSpec
 from hpn.testbed.vm.guest import unattended
 
 
@@ -63,18 +63,6 @@ Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
 def unwatched(_title: str) -> AbstractContextManager[Callable[[Progress], None]]:
     """Discard the progress of a run."""
     return nullcontext(lambda _news: None)
-
-
-def run_everywhere(
-    drill: Drill, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]
-) -> Iterator[tuple[str, RunFolder | MachineError | NoisyError]]:
-    """Run one drill on every engine in turn, into OUT/ENGINE; an engine that cannot run it yields its error."""
-    for name, spec in ENGINES.items():
-        on_line(f"{name}: {drill.name}")
-        try:
-            yield name, run_on(spec, Order(drill, out / name, command), unwatched, on_line)
-        except (MachineError, NoisyError) as error:
-            yield name, error
 
 
 def run_batch(

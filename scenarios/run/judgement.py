@@ -12,6 +12,7 @@ from hpn.failover.analysis.causes import causes
 from hpn.failover.analysis.cost import cost
 from hpn.failover.analysis.hostload import is_starved
 from hpn.failover.analysis.job import JobFacts, JobMetrics, SpanTime
+from hpn.failover.analysis.location import Location
 from hpn.failover.analysis.lone_ports import lone_port_waits
 from hpn.failover.analysis.metrics.analyse import analyse_traces
 from hpn.failover.analysis.metrics.doubts import NOTHING_SENT
@@ -24,12 +25,19 @@ from hpn.failover.analysis.moved_back import Connections, strays
 from hpn.failover.analysis.ports import PortMetrics, port_metrics
 from hpn.failover.analysis.retry_deaths import retry_notes
 from hpn.failover.analysis.series import bins_of
+from hpn.failover.analysis.short_routes import short_route_notes
+from hpn.failover.locating.answer import located, location_of
+from hpn.failover.locating.drains import drains_of
+from hpn.failover.locating.methods import METHODS
+from hpn.failover.locating.stretches import stretches
 from hpn.results.judge.verdict import Verdict
 from hpn.results.run.figures import Timelines
 from hpn.results.run.series import RunSeries
 from hpn.scenarios.expect.evidence import RunFacts
 from hpn.scenarios.expect.verdict import judge
 from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
+
+_METHOD = next(iter(METHODS))
 
 
 def traces_of(measured: Measurement) -> Traces:
@@ -60,7 +68,7 @@ def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple
         facts.offered,
         path_control=facts.path_control,
     )
-    metrics = replace(metrics, ports=_ports(measured), buffers=facts.buffers)
+    metrics = replace(metrics, ports=_ports(measured), buffers=facts.buffers, location=_location(measured, traces))
     job, beside = _job(facts, facts.job, measured.job), _job(facts, facts.beside, measured.beside)
     if job is not None:
         of_edges = (doubt for doubt in metrics.inconclusive if doubt != NOTHING_SENT or facts.streams)
@@ -78,8 +86,23 @@ def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple
     )
     verdict = judge(facts, metrics, known)
     doubt = "Not to be trusted: " if verdict.reasons else ""
-    notes = (*lone_port_waits(measured.events, facts.edges, facts.end_ns), *retry_notes(metrics, facts.streams))
+    notes = (
+        *short_route_notes(measured.events),
+        *lone_port_waits(measured.events, facts.edges, facts.end_ns),
+        *retry_notes(metrics, facts.streams),
+    )
     return metrics, replace(verdict, cost=doubt + cost(metrics, facts.faults), causes=causes(metrics), notes=notes)
+
+
+def _location(measured: Measurement, traces: Traces) -> Location | None:
+    """Return when the losses of streams told where each fault is, and what was drained; None if nobody asked."""
+    facts, known = measured.facts, measured.facts.known_paths
+    if known is None:
+        return None
+    series = stream_series(traces, bins_of(facts.start_ns, facts.end_ns))
+    drains = tuple(drains_of(measured.events, known.faults, known.ends, series))
+    found = located(known, series, facts.locating or _METHOD)
+    return replace(location_of(found), drains=drains, stretches=tuple(stretches(found)))
 
 
 def series_of(measured: Measurement, traces: Traces) -> RunSeries:

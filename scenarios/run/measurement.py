@@ -19,7 +19,11 @@ from hpn.failover.analysis.hostload import HostLoad
 from hpn.failover.analysis.job import JobFacts
 from hpn.failover.analysis.model import Edge, Settings
 from hpn.failover.analysis.offered import Offered
+from hpn.failover.analysis.paths import Paths, Step
 from hpn.failover.analysis.port_sampling import Sampled
+from hpn.failover.locating.known import KnownPaths, known_paths
+from hpn.failover.locating.rerouted import changes_of
+from hpn.results.run.location import injected
 from hpn.scenarios.drill.describe import fault_named
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.planned import PlannedRun
@@ -27,6 +31,7 @@ from hpn.scenarios.drill.workload import packet_period_ns
 from hpn.scenarios.expect.expectation import Expectation
 from hpn.scenarios.run.loads import offered_in
 from hpn.scenarios.run.observation import Observation
+from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.events import Event
 from hpn.testbed.routing.pathcontrol.policies import OFF
 from hpn.traffic.flows.flow import FlowSpec
@@ -61,6 +66,8 @@ class Facts:
     offered: Offered | None = None  # load of streams
     faults: Mapping[str, str] = field(default_factory=dict)  # description by id
     buffers: tuple[ClassUse, ...] | None = None  # None without ``switch:``
+    known_paths: KnownPaths | None = None  # None where nothing is located
+    locating: str = ""  # method of location; '': the usual one
 
     @property
     def streams(self) -> tuple[FlowSpec, ...]:
@@ -122,6 +129,8 @@ def measured_of(planned: PlannedRun, observed: Observation, events: Sequence[Eve
         offered=offered_in(planned, observed, events),
         faults={fault.id: fault_named(fault) for fault in drill.timeline.faults},
         buffers=observed.buffers,
+        known_paths=_known_paths(planned, observed, events),
+        locating="" if drill.locating is None else drill.locating.method,
     )
     sent: tuple[str, ...] = ()
     received: tuple[str, ...] = ()
@@ -144,6 +153,20 @@ def measured_of(planned: PlannedRun, observed: Observation, events: Sequence[Eve
         job=job,
         beside=None if observed.beside is None else of_client,
     )
+
+
+def _known_paths(planned: PlannedRun, observed: Observation, events: Sequence[Event]) -> KnownPaths | None:
+    """Return the paths of streams over time if the drill locates its faults, or expects them to be located."""
+    begin, drill = observed.paths, planned.drill
+    if begin is None or not (drill.locating or any(each.metric.needs.paths for each in drill.expectations)):
+        return None
+    span_ns = observed.start_ns, observed.end_ns
+    steps: list[Step] = [*sorted(events, key=lambda event: event.at_ns), *observed.edges, *observed.looked]
+    faults = injected(asked_of(planned.drill, planned.fabric).faults)
+    paths = tuple(Paths(planned.fabric, begin).over(steps, span_ns))
+    nics = {flow.id: flow.src_nic for flow in observed.flows}
+    changes = changes_of(planned.fabric, events, {flow.id: flow.dst_nic for flow in observed.flows})
+    return known_paths(planned.fabric, nics, paths, observed.edges, faults, observed.end_ns, changes)
 
 
 def _paths(files: Sequence[str]) -> Sequence[Path]:

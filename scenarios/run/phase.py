@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 from hpn.scenarios.drill.model import Drill, Timeline
 from hpn.testbed.fabric.spec import LACP_PERIOD_MS, FabricSpec
+from hpn.testbed.fabric.wired.host_configs import asked_rates
 from hpn.testbed.routing.daemons import DAEMONS
 
 MS = 10**6
@@ -42,7 +43,7 @@ def span_ns(spec: FabricSpec) -> int:
     ms of a stack's keepalives.
     """
     scan_ms = DAEMONS[spec.bgp.daemon].scan_ms
-    lacp_ms = max(LACP_PERIOD_MS[spec.lacp.rate], LACP_PERIOD_MS[spec.lacp.hosts_ask])
+    lacp_ms = max(LACP_PERIOD_MS[rate] for rate in asked_rates(spec))
     periods = (lacp_ms, spec.bgp.keepalive_s * 1000, scan_ms, spec.path_control.refresh_ms)
     return max(periods) * MS
 

@@ -16,6 +16,7 @@ from hpn.failover.analysis.paths import Looked, PathsAtBegin
 from hpn.scenarios.drill.spares import ActiveFlows
 from hpn.scenarios.run.lab_router import LabRouter, RememberingRouter
 from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.timerfd import until
 from hpn.testbed.lab.lab import Lab
@@ -98,6 +99,11 @@ class LabQueuePairs(ABC):
         """Ids of the inactive flows: closed, or replacement flows that have not started."""
         return self._roster.absent
 
+    @property
+    def knows_paths(self) -> bool:
+        """True if paths can be told before packets take them: no switch balances by its queues."""
+        return not balances(self._lab.fabric.spec)
+
     def ways(self, edges: int) -> Mapping[int, Collection[str]] | None:
         """Return the links that each flow's data crosses after ``edges`` edges, or None if not recorded since."""
         return self._ways if self._looked_after == edges else None
@@ -118,6 +124,16 @@ class LabQueuePairs(ABC):
             await asyncio.wait({self.engine.failed}, timeout=left_ns / 1e9)
             if self.engine.failed.done():
                 self.engine.failed.result()
+
+    async def until_exactly(self, at_ns: int) -> None:
+        """Sleep until a time, to the clock's step and without waking up before. MachineError as ``until``."""
+        waiting = asyncio.ensure_future(until(at_ns))
+        try:
+            await asyncio.wait({self.engine.failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if self.engine.failed.done():
+            self.engine.failed.result()
 
     def _given_up(self) -> None:
         """Remove the queue pairs from path control and from their adapters."""
@@ -214,7 +230,7 @@ class LabQueuePairs(ABC):
         for nic in dict.fromkeys(flow.src_nic for flow in self.flows):
             self._lab.nics[nic].look()
         found = ((flow.id, self._port(flow)) for flow in self.flows)
-        return tuple((flow, port) for flow, port in found if port is not None)
+        return tuple((flow, port % self._lab.fabric.planes) for flow, port in found if port is not None)
 
     def _port(self, flow: FlowSpec) -> int | None:
         return self._lab.nics[flow.src_nic].port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
@@ -222,4 +238,6 @@ class LabQueuePairs(ABC):
 
 def plane_named(port: int | None, planes: int) -> str:
     """Return the name of a plane: 'plane 1', in a fabric of one plane 'port 1'; 'no port' if ``port`` is None."""
-    return "no port" if port is None else f"{'plane' if planes > 1 else 'port'} {port}"
+    if port is None:
+        return "no port"
+    return f"plane {port % planes}" if planes > 1 else f"port {port}"

@@ -40,12 +40,12 @@ class Refused:
             yield f"it can run in virtual time: {run_it} --engine uml-virtual-time"
 
 
-def check(drill: Drill, fabric: Fabric, *, raising: bool = False) -> None:
+def check(drill: Drill, fabric: Fabric, *, raising: bool = False, alike: bool = False) -> None:
     """Raise MachineError with the first obstacle to a run here.
 
-    Call it outside the sandbox, which hides limits.
+    Call it outside the sandbox, which hides limits. ``alike``: every drill makes the same probes.
     """
-    for each in _checks(drill, fabric, raising=raising):
+    for each in _checks(drill, fabric, raising=raising, alike=alike):
         each()
 
 
@@ -65,10 +65,12 @@ def of_drill(drill: Drill) -> Refused | None:
     return Refused(reasons, _elsewhere(drill)) if reasons else None
 
 
-def _checks(drill: Drill, fabric: Fabric, *, raising: bool = False) -> Sequence[Callable[[], None]]:
+def _checks(
+    drill: Drill, fabric: Fabric, *, raising: bool = False, alike: bool = False
+) -> Sequence[Callable[[], None]]:
     return (
         partial(preflight.check, fabric, raising=raising),
-        partial(needs.check, [planned.fault for planned in drill.timeline.faults]),
+        partial(needs.check, [planned.fault for planned in drill.timeline.faults], every=alike),
         partial(client_site.check, drill),
     )
 

@@ -9,13 +9,11 @@ import asyncio
 import errno
 import gc
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hpn.failover.analysis.hostload import HostLoad
-from hpn.failover.analysis.job import JobFacts
-from hpn.failover.faults.moments import moments
+from hpn.failover.faults.moments import Moment, moments
 from hpn.failover.inject.injector import Injector
 from hpn.failover.sampling.host import HostSampler
 from hpn.failover.sampling.ports import PortSampler
@@ -32,11 +30,15 @@ from hpn.scenarios.run.client_site import site_of
 from hpn.scenarios.run.clients_on_lab import LabClients
 from hpn.scenarios.run.driver_evidence import write_driver_evidence
 from hpn.scenarios.run.guard import Guard
+from hpn.scenarios.run.healthy_routes import short_route_events
+from hpn.scenarios.run.job_facts import job_facts
 from hpn.scenarios.run.job_on_lab import LabJob
+from hpn.scenarios.run.locating.beside import LocatingBeside, import_for
 from hpn.scenarios.run.manifest import manifest_of
 from hpn.scenarios.run.observation import Observation
+from hpn.scenarios.run.paths_before import look
 from hpn.scenarios.run.port_buffers import PortBuffers
-from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
+from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from hpn.scenarios.run.rdma_counters import DeviceCounters
 from hpn.scenarios.run.restored_state import restored
 from hpn.scenarios.run.run_order import Order
@@ -44,7 +46,6 @@ from hpn.scenarios.run.traffic_on_lab import LabTraffic
 from hpn.testbed.background import current_task, ended_by_failures, in_background
 from hpn.testbed.errors import HpnError, InputError, MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
-from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.kernel.process.processes import own_pids, reap_strangers
 from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
@@ -52,33 +53,26 @@ from hpn.testbed.lab.state import state
 from hpn.testbed.vm import repeatable
 from hpn.testbed.vm.engines import has_virtual_time
 from hpn.traffic.flows.paths import CHOICES
-from hpn.traffic.jobengine.setup import JobReport
+from hpn.traffic.streams.engine import Follow
 
 Tell = Callable[[Progress], None]
 Check = Callable[[], None]
+Crossings = Sequence[tuple[Moment, tuple[int, ...]]]
+"""Moments of the timeline with the flows that may cross what each hits; found before traffic, to take no time then."""
 _LEAD_NS = 200_000_000
 _TELL_S = 0.25
-_LOOK_NS = 100_000_000
-"""Lead time before an edge and before the end at which paths are recorded, when queue pairs have settled.
-
-Between edges closer than this no paths are recorded.
-"""
 _FULL_LINK = 0.95
 INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(
-    order: Order,
-    planned: PlannedRun,
-    folder: RunFolder,
-    check: Check,
-    tell: Tell,
-    fail: Callable[[HpnError], None],
+    order: Order, planned: PlannedRun, folder: RunFolder, check: Check, tell: Tell, fail: Callable[[HpnError], None]
 ) -> int:
     """Run to the end; ``check`` raises MachineError when the folder is no longer ours.
 
     The exit code is 0 also when an error was passed to ``fail``, and INTERRUPTED after SIGINT.
     """
+    import_for(planned.drill.locating)
     repeatable.begin()  # what was read and imported so far differs between commands that order the same run
     try:
         asyncio.run(_Run(order, planned, folder, check, tell).go())
@@ -123,6 +117,7 @@ class _Run:
             self._folder.write_manifest(manifest)
             asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
             await lab.converged()
+            self._events += short_route_events(lab)
             self._phase("converged")
             write_driver_evidence(self._folder.path, lab)
             observed = await self._measure(lab)
@@ -137,7 +132,8 @@ class _Run:
     async def _measure(self, lab: Lab) -> Observation:
         """Run traffic and faults and return the observations; the lab is healed in any case."""
         before, unlike = state(lab), deviations(lab)
-        traffic = self._traffic(lab)
+        locating = LocatingBeside(lab, self._drill.locating)
+        traffic = self._traffic(lab, locating.follow)
         client, devices, buffers = self._client(lab), DeviceCounters(lab), PortBuffers(lab)
         injector = Injector(lab, traffic)
         sampler, carriers = HostSampler(own_pids), Carriers(lab, self._order.engine)
@@ -148,9 +144,11 @@ class _Run:
         news: asyncio.Task[None] | None = None
         try:
             self._check()
+            faults = self._drill.timeline.faults
+            crossings = [(each, transit_flows(lab.fabric, each.faults, traffic.flows)) for each in moments(faults)]
             await traffic.start()
             await client.start()
-            if not balances(lab.fabric.spec):
+            if traffic.knows_paths:
                 await traffic.look("start", 0, None)
             lab.subscribe(guard.heard)
             gc.collect()
@@ -159,14 +157,16 @@ class _Run:
             buffers.before()
             sampler.start()
             self._start_ns = now_ns() + _LEAD_NS
+            await locating.begin(traffic, self._start_ns)
             traffic.engine.begin(self._start_ns)
             client.begin(self._start_ns, self._start_ns + self._drill.timeline.end_ns)
             ports.start(self._start_ns)
             captures.begin(self._start_ns)
             news = in_background(self._relay(traffic, guard))
-            await self._timeline(lab, traffic, injector, guard, buffers)
+            await self._timeline(crossings, traffic, injector, guard, buffers)
             self._tell_stuck()
             ports.stop()
+            locating.end()
             end_ns = now_ns()
             devices.after()
             buffers.after()
@@ -184,11 +184,12 @@ class _Run:
             self._check()  # the sandbox removes what this skips
             client.close(self._folder.path)
             devices.write(self._folder.path)
+            locating.heal()
             await injector.heal()
             await traffic.engine.close()
         changed, host = await restored(lab, before), sampler.load(self._start_ns, end_ns)
         guard.last_look()
-        job, of_client = _facts(traffic, report, client, devices, host)
+        job, of_client = job_facts(traffic, report, client, devices, host)
         return Observation(
             flows=traffic.flows,
             report=report,
@@ -209,8 +210,11 @@ class _Run:
             spans=client.records(),
         )
 
-    def _traffic(self, lab: Lab) -> LabQueuePairs:
-        """Return the drill's traffic: its job, or the streams of its workload. InputError when they overload a link."""
+    def _traffic(self, lab: Lab, follow: Follow | None) -> LabQueuePairs:
+        """Return the drill's traffic: its job, or the streams of its workload. InputError when they overload a link.
+
+        ``follow``: hears the progress of streams.
+        """
         job, workload, flows = self._drill.job, self._drill.workload, self._planned.flows
         if job is not None and self._planned.job is not None:
             return LabJob(lab, self._planned.job, self._folder.path, job.source_ports)
@@ -218,7 +222,8 @@ class _Run:
         later = replacement_flows(lab.fabric, self._drill.timeline.faults, flows)
         known = workload.path_control
         looks = has_virtual_time(self._order.engine)
-        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how, known=known, looks=looks)
+        out, tick_ns = self._folder.path, workload.tick_ns
+        traffic = LabTraffic(lab, flows, out, tick_ns, later, how, known=known, looks=looks, follow=follow)
         if CHOICES[how].keeps_links_free and traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
@@ -235,31 +240,22 @@ class _Run:
         return LabClients(lab.fabric, lab.wiring.namespaces, lab.emit, client, site, polls=polls)
 
     async def _timeline(
-        self, lab: Lab, traffic: LabQueuePairs, injector: Injector, guard: Guard, buffers: PortBuffers
+        self, crossings: Crossings, traffic: LabQueuePairs, injector: Injector, guard: Guard, buffers: PortBuffers
     ) -> None:
         """Run the healthy phase, every edge and the settling; a loss found by the guard ends it at once."""
         self._phase("healthy")
-        timeline = self._drill.timeline
-        for moment in moments(timeline.faults):
-            crossing = transit_flows(lab.fabric, moment.faults, traffic.flows)
-            await self._look(traffic, injector, moment.at_ns)
-            await traffic.until(self._start_ns + moment.at_ns)
+        for moment, crossing in crossings:
+            await look(traffic, injector, self._start_ns, moment.at_ns)
+            await traffic.until_exactly(self._start_ns + moment.at_ns)
             guard.faults_begin()
             known = len(injector.edges)
             ways, ack_ways = traffic.ways(known), traffic.ack_ways(known)
             await injector.carry_out(moment, crossing, traffic.planes(), ways, ack_ways)
             for due in moment.due:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
-        await buffers.late(traffic.until, self._start_ns + timeline.end_ns)
-        await self._look(traffic, injector, timeline.end_ns)
-        await traffic.until(self._start_ns + timeline.end_ns)
-
-    async def _look(self, traffic: LabQueuePairs, injector: Injector, before_ns: int) -> None:
-        """Record the paths shortly before a time of the timeline, unless it has passed or nobody knows them."""
-        at_ns = self._start_ns + before_ns - _LOOK_NS
-        if at_ns > now_ns() and not balances(self._drill.topology):
-            await traffic.until(at_ns)
-            await traffic.look(injector.edges[-1].label if injector.edges else "healthy", len(injector.edges), at_ns)
+        await buffers.late(traffic.until, self._start_ns + self._drill.timeline.end_ns)
+        await look(traffic, injector, self._start_ns, self._drill.timeline.end_ns)
+        await traffic.until(self._start_ns + self._drill.timeline.end_ns)
 
     async def _relay(self, traffic: LabQueuePairs, guard: Guard) -> None:
         while True:
@@ -289,12 +285,3 @@ class _Run:
         elapsed = max(0.0, (now_ns() - self._start_ns) / 1e9) if self._start_ns else 0.0
         goodput = dict(sorted(traffic.goodput.items())) if traffic is not None else {}
         self._tell(Progress(kind, text, elapsed, self._drill.timeline.end_ns / 1e9, goodput))
-
-
-def _facts(
-    traffic: LabQueuePairs, report: Report, client: LabClients, devices: DeviceCounters, host: HostLoad | None
-) -> tuple[JobFacts | None, JobFacts | None]:
-    """Return the facts of the job and of the client; a client's steps are timed when this loop reads them."""
-    job = traffic.facts(report) if isinstance(traffic, LabJob) and isinstance(report, JobReport) else None
-    facts = client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
-    return job, None if facts is None else replace(facts, counters=devices.counted())

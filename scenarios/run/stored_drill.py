@@ -53,13 +53,15 @@ def asked_of(drill: Drill, fabric: Fabric) -> AskedDrill:
 
 
 def _asks(drill: Drill) -> dict[str, JsonValue]:
-    """Return the settings that identify a job and a client.
+    """Return the settings that identify a job, a client and what is located while streams run.
 
     Excluded are a client's deadline, which depends on the machine, and the job's seed, which is stored separately.
     """
     found: dict[str, JsonValue] = {}
     if drill.job is not None:
         found["job"] = _set(replace(drill.job, seed=None))
+    if drill.locating is not None:
+        found["locate"] = _set(drill.locating)
     if drill.client is not None:
         found["client"] = drill.client.model_dump(mode="json", exclude_defaults=True, exclude={"deadline"})
     return found

@@ -103,7 +103,8 @@ def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | set[
     of_job: dict[str, set[str] | bool] = {"job": True} if facts.job is None else {}
     if facts.job is not None and facts.job.client is None:
         of_job = {"job": {"client"}}
-    of_job |= {part: True for part in ("beside", "buffers") if getattr(facts, part) is None}
+    of_job |= {part: True for part in ("beside", "buffers", "known_paths") if getattr(facts, part) is None}
+    of_job |= {} if facts.locating else {"locating": True}
     return {"facts": {"flows": even, **of_job}}
 
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from hpn.failover.analysis.paths import Looked
 from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.trace import Flow, trace
+from hpn.testbed.routing.trace import Path as FlowPath
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.flows.paths import CHOICES
-from hpn.traffic.streams.engine import TrafficEngine
+from hpn.traffic.streams.engine import Follow, TrafficEngine
 from hpn.traffic.workers.messages import TrafficReport
-
-_WORKER_PPS = 5000
-"""Packets per second that one worker handles with ease.
-
-A tick costs about the same for few packets as for many, so fewer workers cost less.
-"""
+from hpn.traffic.workers.placement import workers_for
 
 
 class LabTraffic(LabQueuePairs):
@@ -45,16 +39,37 @@ class LabTraffic(LabQueuePairs):
         *,
         known: bool = True,
         looks: bool = False,
+        follow: Follow | None = None,
     ) -> None:
         choice, seed = CHOICES[source_ports], lab.fabric.spec.seed
         super().__init__(lab, lambda router: choice.choose(flows, router, later, seed))
         self._known = known
         self._looks = looks
-        wanted = math.ceil(sum(flow.rate_pps for flow in flows) / _WORKER_PPS)
-        workers = max(1, min(os.cpu_count() or 1, len(self.flows), wanted))
+        workers = workers_for(flows)
         self.engine = TrafficEngine(
-            self.flows, self._spaces, out, workers, lab.emit, progress=self._progress, tick_ns=tick_ns
+            self.flows,
+            self._spaces,
+            out,
+            workers,
+            lab.emit,
+            progress=self._progress,
+            tick_ns=tick_ns,
+            follow=follow,
         )
+
+    @property
+    def controlled(self) -> bool:
+        """True if path control knows the streams, if it is on."""
+        return self._known
+
+    def paths_now(self) -> Mapping[int, Sequence[str]]:
+        """Query the links that each stream crosses now, by flow id; none if its packets do not arrive."""
+        found = ((flow, self._path(flow)) for flow in self._roster.present)
+        return {flow.id: () if path.dropped else path.links for flow, path in found}
+
+    def _path(self, flow: FlowSpec) -> FlowPath:
+        packet = Flow(flow.src_nic, flow.dst_nic, self._sports[flow.id])
+        return trace(self._lab.fabric, packet, self._port(flow), self._lab.requests, self._lab.link_up)
 
     async def look(self, _when: str, edges: int, at_ns: int | None) -> None:
         """Record the links that each stream crosses; the first paths are known since source ports were chosen.
@@ -67,8 +82,7 @@ class LabTraffic(LabQueuePairs):
         ways: dict[int, Sequence[str]] = {}
         acks: dict[int, Sequence[str]] = {}
         for flow in self._roster.present:
-            packet = Flow(flow.src_nic, flow.dst_nic, self._sports[flow.id])
-            path = trace(self._lab.fabric, packet, self._port(flow), self._lab.requests, self._lab.link_up)
+            path = self._path(flow)
             self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
             ways[flow.id], acks[flow.id] = path.links, self._ack_links(flow)
         self._looked_after, self._ways, self._ack_ways = edges, ways, acks

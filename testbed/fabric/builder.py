@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric import addresses
@@ -52,7 +53,7 @@ class Builder(FabricDraft):
 
     def cable(self, kind: LinkKind, lower: Node, upper: Node, rate_bps: int, parallel: int = 1) -> None:
         """Add ``parallel`` routed links between two switches of one plane."""
-        down_name = f"p{lower.pod}a{lower.index}"
+        down_name = f"p{lower.pod}a{lower.index}" if lower.rail is None else f"p{lower.pod}r{lower.rail}a{lower.index}"
         if lower.role is Role.TOR:
             down_name = f"s{lower.segment}r{lower.rail or 0}t{lower.index}"
         up_name = f"up{upper.index}" if lower.role is Role.TOR else f"core{upper.index}"
@@ -70,11 +71,15 @@ class Builder(FabricDraft):
     def finish(self, planes: int, *, rails_meet: bool = True, core_ports: CorePorts = "preset") -> Fabric:
         """Return the fabric built so far. ``core_ports`` is the meaning of 'auto' here.
 
-        InputError for values given to ToRs that do not exist.
+        ``rails_meet``: switches above the ToRs, if there are any, lead from rail to rail. InputError for values given
+        to ToRs that do not exist.
         """
         check_tor_names(self.nodes, "lacp.tor_system_ids", self.spec.lacp.tor_system_ids)
         check_tor_names(self.nodes, "stack.tor_versions", self.spec.stack.tor_versions)
-        return self.made(planes, rails_meet=rails_meet, core_ports=core_ports)
+        made = self.made(planes, rails_meet=rails_meet, core_ports=core_ports)
+        above = any(link.kind in (LinkKind.FABRIC, LinkKind.CORE) for link in made.links)
+        joined = self.spec.rails == 1 or above or any(tor.rail is None for tor in made.switches)
+        return made if joined or not rails_meet else replace(made, rails_meet=False)
 
 
 def check_tor_names(nodes: Iterable[Node], key: str, given: Iterable[str]) -> None:

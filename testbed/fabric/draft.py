@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hpn.testbed.fabric import addresses
+from hpn.testbed.fabric.groups import asns_apart
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Role, Stack
 from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
@@ -19,6 +20,8 @@ SWITCH_ASN = 4_200_000_000
 """First ASN of switches that have one each: of the private ones with 32 bits (RFC 6996)."""
 _FIRST_IFINDEX = 16  # clear of lo and of devices the kernel makes in every namespace
 _LACP_KEYS = 65_535  # a key has 16 bits, and 0 stands for no key
+LinkAddresses = tuple[str, str] | tuple[None, None] | None
+"""Addresses of both ends of a link, or of neither (BGP unnumbered); None: the next /31."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,8 @@ class FabricDraft:
         ports: tuple[str, str],
         rate_bps: int,
         name: str,
-        given: tuple[str, str] | None = None,
+        given: LinkAddresses = None,
+        mtu: int | None = None,
     ) -> Link:
         """Add a link between two switches, the lower first; ``given``: addresses, else the next /31."""
         low_address, high_address = given or addresses.link_addresses(self._switch_links)
@@ -128,6 +132,7 @@ class FabricDraft:
             rate_bps=rate_bps,
             lower=Port(lower.name, ports[0], low_index, addresses.switch_port_mac(low_index), low_address),
             upper=Port(upper.name, ports[1], high_index, addresses.switch_port_mac(high_index), high_address),
+            mtu=mtu,
         )
         self._links.append(link)
         return link
@@ -141,7 +146,9 @@ class FabricDraft:
     def made(self, planes: int, *, rails_meet: bool, core_ports: CorePorts) -> Fabric:
         """Return the fabric so far. ``core_ports`` is the meaning of 'auto' here."""
         chosen = core_ports if self.spec.core_ports == "auto" else self.spec.core_ports
-        nodes, links, nics = tuple(self.nodes), tuple(self._links), tuple(self._nics)
+        apart = {} if self.spec.bgp.valleys else asns_apart(self.nodes, self._links)
+        nodes = tuple(replace(node, asn=apart[node.name]) if node.name in apart else node for node in self.nodes)
+        links, nics = tuple(self._links), tuple(self._nics)
         return Fabric(self.spec, nodes, links, nics, planes, tuple(self._stacks), rails_meet, chosen)
 
     def _ifindex(self) -> int:

@@ -13,7 +13,8 @@ from hpn.testbed.fabric.writing import setting_lines
 from hpn.testbed.files.document import Plain
 
 _SIZES = {
-    "pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups", "preset",
+    "pods", "segments", "hosts", "spare_hosts", "rails", "planes", "nic_ports", "aggs", "uplinks", "cores",
+    "core_groups", "preset",
 }  # fmt: skip
 """Keys that the wiring takes the place of."""
 

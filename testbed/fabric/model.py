@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cached_property
-from ipaddress import ip_interface
+from ipaddress import IPv4Address, ip_interface
 from typing import TypeVar
 
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.bonding import Bonding, of_lacp
 from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
 T = TypeVar("T")
@@ -74,7 +75,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One end of a link: an interface of ``node``. ``address`` is 'a.b.c.d/len', None on LAG member ports."""
+    """One end of a link: an interface of ``node``. ``address`` is 'a.b.c.d/len'.
+
+    LAG member ports have none, nor has a link between switches that speak BGP unnumbered.
+    """
 
     node: str
     name: str  # interface name, at most 15 characters
@@ -91,15 +95,25 @@ class Port:
 
     @property
     def ip(self) -> str:
-        """Address without its prefix length. ValueError for a LAG member port, whose LAG has the address."""
+        """Address without its prefix length. ValueError for a port without one."""
         if self.address is None:
-            raise ValueError(f"{self.label} is a LAG member port and has no address")
+            raise ValueError(f"{self.label} has no address")
         return self.address.partition("/")[0]
+
+    @property
+    def gateway_order(self) -> tuple[int, int]:
+        """Place of a route's next hop by this port among equal ones: by address; link-local ones, by MAC, come last."""
+        if self.address is None:
+            return 1, int(self.mac.replace(":", ""), 16)
+        return 0, int(IPv4Address(self.ip))
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A cable. ``lower`` is the end nearer to the hosts (on a peer link the secondary's). ``rate_bps`` is scaled."""
+    """A cable. ``lower`` is the end nearer to the hosts (on a peer link the secondary's). ``rate_bps`` is scaled.
+
+    ``mtu``: bytes of an IP packet; None: the topology's.
+    """
 
     name: str  # access: 'p0.s1.h3.r2.0'; above: 'p0.s1.t2.0-p0.a0.7', '...-p0.a0.7.1' when it is one of several
     kind: LinkKind
@@ -107,6 +121,7 @@ class Link:
     rate_bps: int
     lower: Port
     upper: Port
+    mtu: int | None = None
 
     def end_at(self, node: str) -> Port:
         """Return the end on ``node``."""
@@ -139,7 +154,8 @@ class Nic:
     gateway: str
     gateway_mac: str
     rail_network: str  # 'a.b.c.d/len': every NIC of this rail, reached through ``gateway``
-    links: tuple[Link, ...]  # index = port; where there are several planes also the plane
+    links: tuple[Link, ...]  # index = port; port k is of plane k modulo the number of planes
+    bonding: Bonding | None = None  # by its host's own configuration; None: by the topology's lacp
 
     @property
     def subnet(self) -> str:
@@ -202,6 +218,14 @@ class Fabric:
     def nic_by_ip(self) -> Mapping[str, Nic]:
         """IP to NIC."""
         return {n.ip: n for n in self.nics}
+
+    @cached_property
+    def _bonding(self) -> Bonding:
+        return of_lacp(self.spec.lacp)
+
+    def bonding(self, nic: Nic) -> Bonding:
+        """Return the options of a NIC's LAG."""
+        return nic.bonding or self._bonding
 
     @cached_property
     def tors_of_subnet(self) -> Mapping[str, frozenset[str]]:
@@ -289,13 +313,20 @@ class Fabric:
         link = self._link_at.get(text)
         return text if link is None else link.name
 
+    @cached_property
+    def _nic_at(self) -> Mapping[str, Nic]:
+        """NICs by host where it has one, and by host and LAG: 'gpu-a', 'gpu-a:bond0'."""
+        only = {host: nics[0] for host, nics in self._nics_of.items() if len(nics) == 1}
+        return {**only, **{f"{nic.host}:{nic.lag}": nic for nic in self.nics}}
+
     def nic(self, name: str) -> Nic:
-        """Return the NIC of that name. InputError with the nearest names otherwise."""
-        return _look_up(self.nic_by_name, name, "NIC")
+        """Return the NIC of that name, of that host if it has one, or 'host:lag'. InputError with the nearest names."""
+        return self.nic_by_name.get(name) or self._nic_at.get(name) or _look_up(self.nic_by_name, name, "NIC")
 
     def part(self, name: str) -> Node | Nic | Link:
         """Return the node, NIC or link of that name. InputError with the nearest names otherwise."""
         parts: dict[str, Node | Nic | Link] = {
+            **self._nic_at,
             **self._link_at,
             **self.link_by_name,
             **self.nic_by_name,

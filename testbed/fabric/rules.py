@@ -125,6 +125,9 @@ def _nic(spec: FabricSpec) -> Iterator[Problem]:
     if nic.affinity != "in-turn" and not nic.binds:
         text = f"nic.affinity is {nic.affinity}, but the NICs hash: no queue pair is bound to a port"
         yield ("nic", "affinity"), f"{text}; write port_selection: {QUEUE_AFFINITY}"
+    if nic.binds and spec.ports_of_nic == 1:
+        text = f"nic.port_selection is {QUEUE_AFFINITY}, but a NIC has one port: there is nothing to select"
+        yield ("nic", "port_selection"), f"{text}; leave it out"
     if policy.binds and not nic.binds:
         text = f"path_control.policy is {policy.name}, but the NICs hash: no queue pair is bound to a port"
         yield ("path_control", "policy"), f"{text}; write nic: {{port_selection: {QUEUE_AFFINITY}}}"

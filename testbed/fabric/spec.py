@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from hpn.testbed.fabric.profiles import LAB, PROFILES
 from hpn.testbed.fabric.switch_spec import SwitchSpec
-from hpn.testbed.fabric.values import Mac, Rate, Strict
+from hpn.testbed.fabric.values import MOST_PORTS, Mac, Rate, Strict
 from hpn.testbed.fabric.wired.wiring_spec import WiringSpec
 from hpn.testbed.files.words import OneOf
 from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF, PATH_POLICIES, PathPolicy
@@ -234,13 +234,20 @@ class FabricSpec(Strict):
     hosts: int = Field(default=2, ge=1, le=4096, description="active hosts per segment")
     spare_hosts: int = Field(default=0, ge=0, le=1024, description="per segment")
     rails: int = Field(default=1, ge=1, le=64, description="NICs per host")
-    aggs: int = Field(default=2, ge=0, le=1024, description="Agg switches per plane and pod; rail-only: per rail")
+    planes: int = Field(default=2, ge=1, le=MOST_PORTS, description="hpn: networks that share nothing above the NIC")
+    nic_ports: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_PORTS,
+        description="ports of a NIC, each to a ToR of its own; left out: one for each plane, or two",
+    )
+    aggs: int = Field(default=2, ge=0, le=1024, description="per plane and pod; rail-only: rail; same-rail: rail, port")
     uplinks: int = Field(default=1, ge=1, le=64, description="parallel links of each ToR to each Agg")
     cores: int = Field(default=0, ge=0, le=4096, description="Core switches per plane; 0 = no core tier")
     core_groups: int = Field(default=1, ge=1, le=1024, description="an Agg reaches only the Cores of its own group")
     core_ports: Literal["auto", CorePorts] = Field(
         default="auto",
-        description="how a Core picks a next hop; auto: preset per ingress port, in dcn-plus, fat-tree and wired hash",
+        description="how a Core picks a next hop; auto: preset per ingress port, hash where that is usual",
     )
     nic_port_rate: Rate = Field(default=200 * 10**9, description="each port of a NIC")
     uplink_rate: Rate = Field(default=400 * 10**9, description="each link between a ToR and an Agg")
@@ -286,6 +293,11 @@ class FabricSpec(Strict):
             object.__setattr__(self, "path_control", PathControlSpec(enabled=False))
         object.__setattr__(self, "lacp", self.lacp.under(self.profile))
         return self
+
+    @property
+    def ports_of_nic(self) -> int:
+        """Ports of a NIC where the architecture gives it several: one for each plane unless ``nic_ports`` says so."""
+        return self.nic_ports or self.planes
 
     @property
     def has_cores(self) -> bool:

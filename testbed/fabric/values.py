@@ -10,6 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 _RATE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bit/s|bps|b)?\s*$")
 _FACTOR = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _RATE_MAX = 10**15
+MOST_PORTS = 8
+"""Ports of a NIC: adapters of 8 x 100G are the widest."""
 _MAC = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 
 

@@ -13,7 +13,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import TopologyFile, topology_in
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.spec import WIRED, FabricSpec
 from hpn.testbed.files.check import models_in
 from hpn.testbed.files.document import DEPTH_LIMIT, Document, Plain, parse, shorten
 from hpn.testbed.files.one_line import one_line
@@ -41,6 +41,9 @@ def as_data(spec: FabricSpec) -> Plain:
     if spec.name in PRESETS and PRESETS[spec.name].spec == spec:
         return spec.name
     data: dict[str, Plain] = spec.model_dump(mode="json", exclude_defaults=True)
+    if spec.architecture == WIRED and spec.path_control.enabled:  # which a wired network has only if its file says so
+        given = spec.path_control.model_dump(mode="json", exclude_defaults=True)
+        data["path_control"] = {"enabled": True, **given}
     return {"name": spec.name, **data}
 
 

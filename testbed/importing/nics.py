@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from hpn.testbed.fabric.values import MOST_PORTS
 from hpn.testbed.fabric.wired.wiring_spec import WiredNic
 from hpn.testbed.files.document import shorten
 from hpn.testbed.importing.addresses import ipv4
@@ -18,7 +19,6 @@ from hpn.testbed.importing.portnames import linux_name
 from hpn.testbed.importing.wishes import Wishes
 
 _LONGEST = 15
-_MOST_PORTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,11 @@ def nics_of(
     groups = _groups(host, ports, wishes, mistakes)
     if len(ports) == 1 and groups and groups[0].name is None and ipv4(ports[0].end.address) is None:
         return {}
-    large = next((group for group in groups if len(group.ports) > _MOST_PORTS), None)
+    large = next((group for group in groups if len(group.ports) > MOST_PORTS), None)
     if large is not None:
-        what = f"its LAG {shorten(large.name)} has {len(large.ports)} ports; a NIC has one or two: bundle others"
+        what = (
+            f"its LAG {shorten(large.name)} has {len(large.ports)} ports; a NIC has at most {MOST_PORTS}: bundle others"
+        )
         mistakes.add_for(host.name, host.place, "host", f"{what} with --nic, such as --nic {_pair(large)}")
         return {}
     names = _lag_names(host, groups, {each.name for each in ports})

@@ -22,6 +22,7 @@ from hpn.testbed.lab.lacp_why import why_idle
 from hpn.testbed.lab.parts import LabParts
 from hpn.testbed.lab.watch import Watcher
 from hpn.testbed.lag.steering import Steering
+from hpn.testbed.routing.neighbours import bfd_ends
 
 CONVERGE_S = 60.0
 PROGRESS_S = 20.0
@@ -199,15 +200,16 @@ def _host_route(lab: LabParts, nic: HostNic, index: int) -> Gap | None:
 
 
 def _sessions(lab: LabParts) -> Iterator[_Check]:
+    beside = bfd_ends(lab.fabric)
     for link in lab.fabric.links:
         if link.is_routed:
-            yield from (partial(_session, lab, end) for end in (link.lower, link.upper))
+            yield from (partial(_session, lab, end, bfd=end.label in beside) for end in (link.lower, link.upper))
 
 
-def _session(lab: LabParts, end: Port) -> Gap | None:
+def _session(lab: LabParts, end: Port, *, bfd: bool) -> Gap | None:
     if end.name not in lab.bgp[end.node].established:
         return Gap("bgp", end.label, f"{end.label}: BGP session is not established")
-    if lab.fabric.spec.bgp.bfd is not None and lab.bgp[end.node].bfd.get(end.name) != "Up":
+    if bfd and lab.bgp[end.node].bfd.get(end.name) != "Up":
         return Gap("bgp", end.label, f"{end.label}: BFD session is not up")
     return None
 

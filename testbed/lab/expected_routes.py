@@ -5,6 +5,9 @@ Changes when BGP announces something else.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.routing.distances import Adjacency
@@ -33,6 +36,24 @@ def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
             if switch not in tors:
                 routes[switch][subnet] = many
     return routes
+
+
+@dataclass(frozen=True, slots=True)
+class ShortRoute:
+    """A host route with fewer next hops than links allow, as a configuration or a fault leaves it."""
+
+    switch: str
+    prefix: str
+    next_hops: int
+    links_allow: int
+
+
+def short_routes(fabric: Fabric, next_hops: Callable[[str, str], int]) -> Iterator[ShortRoute]:
+    """Yield the short routes of a lab; ``next_hops`` returns how many a switch's route to a prefix has."""
+    for switch, routes in expected_routes(fabric).items():
+        for prefix, wanted in routes.items():
+            if prefix.endswith("/32") and (found := next_hops(switch, prefix)) < wanted:
+                yield ShortRoute(switch, prefix, found, wanted)
 
 
 def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:

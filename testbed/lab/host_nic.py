@@ -56,6 +56,7 @@ class HostNic:
         self._ports = tuple(link.lower.name for link in nic.links)
         self._ifindexes = {nic.lag_ifindex, *(link.lower.ifindex for link in nic.links)}
         self._active: tuple[str, ...] = ()
+        self._avoided: set[str] = set()  # ports by which no queue pair is to leave
         self.announcer = Announcer(nic, space)
         self._lag = kind.make(LagPlace(fabric, nic, space, nft, sink, self._set_active, lacp))
         self._moves_itself = kind.moves_itself
@@ -162,11 +163,21 @@ class HostNic:
         at_ns = seen_ns if self._moves_itself else now_ns()
         detail: dict[str, str | int | float] = {"ports": ",".join(ports), **stamped}
         self._sink(Event(at_ns, EventKind.LAG, self.nic.host, self.nic.lag, "active", detail))
+        self._place()
+        self.announcer.carry(len(ports), grown=grown)
+
+    def avoid(self, port: str, *, avoided: bool) -> None:
+        """Have bound queue pairs leave by other ports than this one, or no longer; the LAG still receives by it."""
+        (self._avoided.add if avoided else self._avoided.discard)(port)
+        self._place()
+
+    def _place(self) -> None:
+        """Tell the adapter and path control which ports queue pairs may leave by."""
+        ports = tuple(port for port in self._active if port not in self._avoided) or self._active
         if self.adapter is not None:
             self.adapter.set_active(ports)
         if self._control is not None:
             self._control.io.perform(self._control.agent.set_active(ports, now_ns()))
-        self.announcer.carry(len(ports), grown=grown)
 
     def port_among(self, sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:
         """Return the LAG's port for such a packet while these are active, before any steering or binding."""

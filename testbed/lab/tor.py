@@ -31,6 +31,7 @@ class Tor:
         self.alive = False
         self._frozen = False
         self._leaving = False
+        self._refused: set[str] = set()  # drained access ports
         self._reload: Reload | None = None  # while it waits for BGP
         self._netlink = Netlink(space)
         self._fabric = fabric
@@ -78,6 +79,7 @@ class Tor:
         """
         self._routes = self._make_routes()
         self.alive, self._frozen, self._leaving = True, False, False
+        self._refused.clear()
         for speaker in self.speakers.values():
             speaker.start()
         if reload and self._fabric.spec.lacp.reload_delay_s:
@@ -103,8 +105,8 @@ class Tor:
 
     def _refuse(self) -> None:
         """Put LACP out of Synchronization with every host while leaving or reloading, else back."""
-        for speaker in self.speakers.values():
-            speaker.refuse(self._leaving or self._reload is not None)
+        for name, speaker in self.speakers.items():
+            speaker.refuse(self._leaving or self._reload is not None or name in self._refused)
 
     def crash(self) -> None:
         """Kill the daemons without a farewell."""
@@ -165,6 +167,13 @@ class Tor:
             self._refuse()
             self._lacp.settle()
             self._drop_unused()
+
+    def refuse(self, port: str, refused: bool) -> None:
+        """Put LACP out of Synchronization at one access port, or back; its host leaves it for another port."""
+        if self.running:
+            (self._refused.add if refused else self._refused.discard)(port)
+            self._refuse()
+            self._lacp.settle()
 
     def _drop_unused(self) -> None:
         """Remove routes through ports whose partner went while the ToR was leaving."""

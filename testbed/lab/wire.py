@@ -161,7 +161,6 @@ def _write_sysctl(item: Sysctl) -> bool:
 
 
 def _veths(fabric: Fabric, nodes: Mapping[str, NetNs]) -> Iterator[bytes]:
-    mtu = fabric.spec.mtu
     for link in fabric.links:
         low, high = link.lower, link.upper
         yield rtnl.add_veth(
@@ -173,7 +172,7 @@ def _veths(fabric: Fabric, nodes: Mapping[str, NetNs]) -> Iterator[bytes]:
             nodes[high.node],
             mac=low.mac,
             peer_mac=high.mac,
-            mtu=mtu,
+            mtu=link.mtu or fabric.spec.mtu,
             group=PORTS_GROUP if fabric.node(low.node).is_switch else 0,
             peer_group=PORTS_GROUP,
         )
@@ -189,9 +188,9 @@ def node_requests(fabric: Fabric, node: Node, datapath: LagKind) -> Iterator[byt
         yield shaper(fabric, link, here)
         if here.address is not None:
             yield rtnl.add_address(here.ifindex, here.address)
-        if link.kind is not LinkKind.ACCESS:
+        there = link.far_end(node.name)
+        if link.kind is not LinkKind.ACCESS and there.address is not None:
             # Permanent, so that they do not count against the machine-wide neighbour limit (FACTS trap 4).
-            there = link.far_end(node.name)
             yield rtnl.add_neighbour(here.ifindex, there.ip, there.mac)
     for nic in fabric.nics_of(node.name):
         yield from datapath.raised(fabric, nic)
@@ -244,15 +243,15 @@ def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:
     for nic in fabric.nics_of(host.name):
         yield rtnl.add_address(nic.lag_ifindex, f"{nic.ip}/{nic.prefix_len}")
         yield rtnl.add_route(nic.rail_network, oif=nic.lag_ifindex, gateway=nic.gateway)
-        if fabric.node(nic.links[0].upper.node).rail is None:
+        if fabric.rails_meet:
             yield from _by_source(nic)
 
 
 def _by_source(nic: Nic) -> Iterator[bytes]:
     """Yield requests so that packets with the NIC's source address leave by it, whatever their destination.
 
-    This is for fabrics whose ToRs serve every rail. If ToRs serve one rail, traffic to another rail changes NICs inside
-    the host, so only the main table decides there.
+    A queue pair belongs to an adapter. Where no switch leads from one rail to another, traffic to another rail changes
+    NICs inside the host, so only the main table decides there.
     """
     table = _FIRST_NIC_TABLE + nic.rail
     yield rtnl.add_route(nic.subnet, oif=nic.lag_ifindex, table=table)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from hpn.testbed.events import EventSink
 from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.bonding import Bonding
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec, LacpSpec
 from hpn.testbed.kernel.nftables.nft import Nft
@@ -107,14 +108,14 @@ class LagKind:
     repair_within_ms: float
     port_of: PortOf | None = None
 
-    def failure_ms(self, lacp: LacpSpec) -> float:
-        """Return how late LACP may learn of a lost port with these settings."""
-        return self.failure_within_ms if lacp.miimon_ms is None else lacp.miimon_ms
+    def failure_ms(self, bonding: Bonding) -> float:
+        """Return how late LACP may learn of a lost port with these options."""
+        return (self.failure_within_ms if bonding.miimon_ms is None else bonding.miimon_ms) + bonding.down_delay_ms
 
-    def repair_ms(self, lacp: LacpSpec) -> float:
-        """Return how late a repaired port may carry traffic with these settings; ours waits as it is told."""
-        waits_ms = lacp.aggregate_wait_ms - LacpSpec().aggregate_wait_ms if self.numbered else 0
-        return self.repair_within_ms + max(waits_ms, 0) + (lacp.miimon_ms or 0)
+    def repair_ms(self, bonding: Bonding) -> float:
+        """Return how late a repaired port may carry traffic with these options; ours waits as it is told."""
+        waits_ms = bonding.aggregate_wait_ms - LacpSpec().aggregate_wait_ms if self.numbered else 0
+        return self.repair_within_ms + max(waits_ms, 0) + (bonding.miimon_ms or 0) + bonding.up_delay_ms
 
 
 def arp_rules(ports: Sequence[str]) -> list[str]:

@@ -21,12 +21,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.bonding import Bonding
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag import bond
-from hpn.testbed.lag.bond import MIIMON_MS
 from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace
 from hpn.testbed.lag.kernel_datapath import BondPorts, KernelDatapath, Member
 from hpn.testbed.lag.machine import PortStatus
@@ -46,7 +46,9 @@ class BondLag:
         self._host = nic.host
         self._sink = place.sink
         members = [Member(link.lower.name, link.lower.ifindex) for link in nic.links]
-        self._datapath = KernelDatapath(place.space, place.nft, Member(nic.lag, nic.lag_ifindex), members)
+        bonding = place.fabric.bonding(nic)
+        lag, chooses = Member(nic.lag, nic.lag_ifindex), xmit_hash(place.fabric, nic)
+        self._datapath = KernelDatapath(place.space, place.nft, lag, members, chooses, bonding.min_links)
         self._on_active = place.on_active
         self._active: tuple[str, ...] = ()
         self._machines: Mapping[str, tuple[Rx, Mux]] = {}
@@ -117,14 +119,19 @@ class BondLag:
             self._again = None
 
 
-def _port_of(_fabric: Fabric, nic: Nic, dst_ip: str, sport: int, dport: int, active: int) -> int:
-    return bond.layer34_hash(nic.ip, dst_ip, sport, dport, UDP) % active
+def xmit_hash(fabric: Fabric, nic: Nic) -> bond.XmitHash:
+    """Return the hash by which the driver chooses the port of a NIC's packets, all of which go to its gateway."""
+    return bond.XmitHash(fabric.bonding(nic).hash_policy, nic.mac, nic.gateway_mac)
+
+
+def _port_of(fabric: Fabric, nic: Nic, dst_ip: str, sport: int, dport: int, active: int) -> int:
+    return xmit_hash(fabric, nic)(nic.ip, dst_ip, sport, dport, UDP) % active
 
 
 def _problem(probe: NetNs) -> str | None:
     netlink = Netlink(probe)
     try:
-        netlink.run([bond.create_bond("probe0", 100, mac="02:00:00:00:00:01", mtu=1500, fast=True)])
+        netlink.run([bond.create_bond("probe0", 100, mac="02:00:00:00:00:01", mtu=1500, bonding=Bonding("fast"))])
     except OSError as error:
         return f"no Linux bonding here ({error.strerror or error}): modprobe bonding, or write lag: nft"
     finally:
@@ -138,10 +145,8 @@ def _nothing(_fabric: Fabric, _nic: Nic, _space: NetNs) -> Iterable[bytes]:
 
 def _bonded(fabric: Fabric, nic: Nic) -> Iterable[bytes]:
     members = [link.lower.ifindex for link in nic.links]
-    lacp = fabric.spec.lacp
-    fast, miimon_ms = lacp.hosts_ask == "fast", MIIMON_MS if lacp.miimon_ms is None else lacp.miimon_ms
-    mtu = fabric.spec.mtu
-    return bond.make(nic.lag, nic.lag_ifindex, members, mac=nic.mac, mtu=mtu, fast=fast, miimon_ms=miimon_ms)
+    bonding = fabric.bonding(nic)
+    return bond.make(nic.lag, nic.lag_ifindex, members, mac=nic.mac, mtu=fabric.spec.mtu, bonding=bonding)
 
 
 def _contradictions(spec: FabricSpec) -> Iterator[Problem]:

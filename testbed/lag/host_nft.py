@@ -15,7 +15,7 @@ from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.lag.config import LacpConfig, PortConfig
 from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace
 from hpn.testbed.lag.machine import PortStatus
-from hpn.testbed.lag.miimon import MiiMonitor
+from hpn.testbed.lag.miimon import Delays, MiiMonitor
 from hpn.testbed.lag.nft_datapath import NftDatapath, port_index
 from hpn.testbed.lag.speaker import ActiveSink, SystemAt
 from hpn.testbed.lag.speakers import Speaking
@@ -36,17 +36,21 @@ class NftLag:
     """LAG by our LACP speaker, with nftables as datapath.
 
     As Linux bonding, it sends nothing through a port without carrier, and LACP learns of that when the link monitor
-    looks (``lacp.miimon_ms``).
+    looks (``Bonding.miimon_ms``) and its delay is over.
     """
 
     def __init__(self, place: LagPlace) -> None:
         fabric, nic = place.fabric, place.nic
         names = tuple(link.lower.name for link in nic.links)
-        self._datapath = NftDatapath(place.nft, nic.lag, nic.inner, names, lag_seed(fabric, nic))
+        bonding = fabric.bonding(nic)
+        seed, layer = lag_seed(fabric, nic), bonding.hash_policy.layer
+        self._datapath = NftDatapath(place.nft, nic.lag, nic.inner, names, seed, layer)
         self._on_active = place.on_active
         self._speaker = speaker(place, self._decided)
-        self._monitor = MiiMonitor((fabric.spec.lacp.miimon_ms or 0) / 1000, self._speaker.carrier)
-        self._down_delay_s = fabric.spec.lacp.down_delay_ms / 1000
+        delays = Delays(bonding.looks(bonding.up_delay_ms), bonding.looks(bonding.down_delay_ms))
+        self._monitor = MiiMonitor((bonding.miimon_ms or 0) / 1000, self._speaker.carrier, delays, self._unused)
+        self._down_delay_s = bonding.dark_ms / 1000
+        self._min_links = bonding.min_links
         self._lost: dict[str, asyncio.TimerHandle] = {}  # pending reports of carrier loss, by port
         self._dark: set[str] = set()  # ports without carrier, as far as they are reported
         self._agreed: tuple[str, ...] = ()  # by LACP
@@ -103,13 +107,17 @@ class NftLag:
         self._monitor.carrier(port, up)
         self._distribute()
 
+    def _unused(self) -> bool:
+        return self._dark.issuperset(self._agreed)
+
     def _decided(self, ports: tuple[str, ...]) -> None:
         self._agreed = ports
         self._distribute()
 
     def _distribute(self) -> None:
-        """Use the ports that LACP agreed on and that have carrier."""
+        """Use the ports that LACP agreed on and that have carrier, if they are enough."""
         ports = tuple(port for port in self._agreed if port not in self._dark)
+        ports = ports if len(ports) >= self._min_links else ()
         if ports != self._active:
             self._active = ports
             self._on_active(ports, {})
@@ -117,12 +125,12 @@ class NftLag:
 
 def speaker(place: LagPlace, on_active: ActiveSink) -> Speaking:
     """Return our LACP speaker for a NIC, with the fabric's numbers."""
-    nic, spec = place.nic, place.fabric.spec.lacp
+    nic, bonding = place.nic, place.fabric.bonding(place.nic)
     lacp = LacpConfig(
         system=nic.mac,
         key=nic.rail + 1,
-        fast=spec.hosts_ask == "fast",
-        aggregate_wait_ns=spec.aggregate_wait_ms * 1_000_000,
+        fast=bonding.lacp_rate == "fast",
+        aggregate_wait_ns=bonding.aggregate_wait_ms * 1_000_000,
     )
     ports = [PortConfig(link.lower.name, link.lower.port_id) for link in nic.links]
     return place.lacp.make(SystemAt(nic.host, place.space, lacp, ports, place.sink, on_active))
@@ -135,7 +143,8 @@ def lag_seed(fabric: Fabric, nic: Nic) -> int:
 
 
 def _port_of(fabric: Fabric, nic: Nic, dst_ip: str, sport: int, dport: int, active: int) -> int:
-    return port_index(nic.ip, dst_ip, sport, dport, UDP, active, lag_seed(fabric, nic))
+    layer = fabric.bonding(nic).hash_policy.layer
+    return port_index(nic.ip, dst_ip, sport, dport, UDP, active, lag_seed(fabric, nic), layer)
 
 
 def _problem(probe: NetNs) -> str | None:

@@ -46,8 +46,12 @@ class BondPorts:
 class KernelDatapath:
     """Bond of one NIC, which exists already (``bond.make``); ``members`` in the order of their enslavement."""
 
-    def __init__(self, ns: NetNs, nft: Nft, lag: Member, members: Sequence[Member]) -> None:
+    def __init__(
+        self, ns: NetNs, nft: Nft, lag: Member, members: Sequence[Member], chooses: bond.XmitHash, min_links: int = 0
+    ) -> None:
         self._ns = ns
+        self._chooses = chooses
+        self._min_links = min_links
         self._nft = nft
         self._lag = lag
         self._members = tuple(members)
@@ -68,8 +72,9 @@ class KernelDatapath:
         aggregator = bond.bond_state(self._query(self._lag)).aggregator
         states = {member.name: bond.member_state(self._query(member)) for member in self._members}
         ours = {name for name, state in states.items() if state.aggregator == aggregator}
+        active = tuple(name for name, state in states.items() if state.distributing and name in ours)
         return BondPorts(
-            active=tuple(name for name, state in states.items() if state.distributing and name in ours),
+            active=active if len(active) >= self._min_links else (),  # the driver takes the bond's carrier away
             running=frozenset(name for name, state in states.items() if state.running),
             settled=all(state.settled for state in states.values()),
             machines={
@@ -93,8 +98,8 @@ class KernelDatapath:
             self._mirror.set_active(ports)
 
     def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
-        """Return the active port by the driver's layer3+4 hash."""
-        return active[bond.layer34_hash(src_ip, dst_ip, sport, dport, proto) % len(active)]
+        """Return the active port by the driver's hash."""
+        return active[self._chooses(src_ip, dst_ip, sport, dport, proto) % len(active)]
 
     def close(self) -> None:
         """Release the bond, which stays as it is, without its ARP mirror."""

@@ -39,8 +39,11 @@ _CONTROL = [nftrules.ethertype(kind) + nftrules.accept() for kind in _OWN]
 class NftDatapath:
     """The nftables datapath of one NIC; ``nft`` is shared by all NICs of the host."""
 
-    def __init__(self, nft: Nft, lag: str, inner: str, ports: Sequence[str], seed: int) -> None:
-        """Describe the datapath; ``ports`` in link order, ``seed`` makes the choice of port reproducible."""
+    def __init__(self, nft: Nft, lag: str, inner: str, ports: Sequence[str], seed: int, layer: int = 4) -> None:
+        """Describe the datapath; ``ports`` in link order, ``seed`` makes the choice of port reproducible.
+
+        ``layer``: the highest whose addresses are hashed; below 3 all packets, which go to one router, leave by one.
+        """
         self._nft = nft
         self._lag = lag
         self._table = f"lag_{lag}"
@@ -48,6 +51,7 @@ class NftDatapath:
         self._inner = inner
         self._ports = tuple(ports)
         self._seed = seed
+        self._layer = layer
 
     def setup(self) -> None:
         """Create the table and its two chains. NftError when an interface is missing."""
@@ -76,7 +80,7 @@ class NftDatapath:
         """Return the active port by jhash: UDP by addresses and ports, the rest by addresses alone."""
         if len(active) == 1:
             return active[0]
-        return active[port_index(src_ip, dst_ip, sport, dport, proto, len(active), self._seed)]
+        return active[port_index(src_ip, dst_ip, sport, dport, proto, len(active), self._seed, self._layer)]
 
     def close(self) -> None:
         """Remove the table."""
@@ -88,10 +92,11 @@ class NftDatapath:
             yield _ETHER_ARP + nftrules.duplicate(port)
         for port in ports[:1]:
             yield _ETHER_ARP + nftrules.forward(port)
-        if len(ports) < 2:
-            yield from (_ETHER_IPV4 + nftrules.forward(port) for port in ports)
+        if len(ports) < 2 or self._layer < 3:
+            only = [ports[self._seed % len(ports)]] if ports else ()
+            yield from (_ETHER_IPV4 + nftrules.forward(port) for port in only)
             return
-        for key, size in _KEYS:
+        for key, size in _KEYS if self._layer > 3 else _KEYS[1:]:
             hashed = key + nftrules.jhash(_KEY, size, len(ports), self._seed, 1)
             for number, port in enumerate(ports):
                 yield hashed + nftrules.equal(1, struct.pack("=I", number)) + nftrules.forward(port)
@@ -110,9 +115,13 @@ class NftDatapath:
             raise NftError(error.errno, f"{self._lag}: {error.strerror or error}") from error
 
 
-def port_index(src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: int, seed: int) -> int:
+def port_index(
+    src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: int, seed: int, layer: int = 4
+) -> int:
     """Return the index, below ``active``, of a packet's port, as the rules of a datapath with that seed choose it."""
+    if layer < 3:
+        return seed % active
     key = socket.inet_aton(src_ip) + socket.inet_aton(dst_ip)
-    if proto == UDP:
+    if proto == UDP and layer > 3:
         key += struct.pack("!HxxHxx", sport, dport)  # one 32-bit register each
     return nft_jhash(key, active, seed)

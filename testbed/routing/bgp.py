@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.fabric.architectures.architecture import Problem
 from hpn.testbed.fabric.model import Fabric, Node
@@ -154,6 +155,14 @@ class BgpDaemon(ABC):
     @abstractmethod
     def reset(self, port: str) -> None:
         """End the BGP session of this port, which recovers by itself. MachineError when it refuses."""
+
+    def shut(self, port: str) -> None:
+        """End the BGP session of this port until ``unshut`` or a new start. MachineError if it refuses or cannot."""
+        raise MachineError(f"{self.TITLE} cannot shut the session of {port}: hpn does not know how")
+
+    def unshut(self, port: str) -> None:
+        """Let the session of this port come up again. MachineError when it refuses."""
+        raise MachineError(f"{self.TITLE} cannot open the session of {port}: hpn does not know how")
 
     def freeze(self) -> None:
         """Freeze it (SIGSTOP): it sends neither updates nor a farewell until killed or thawed."""

@@ -5,9 +5,11 @@ Paths are relative to /proc/sys, with slashes, because interface names may conta
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Role
+from hpn.testbed.fabric.wired.configs import own_configs
 
 HASH_FIELDS = 0x37
 """Source and destination address, protocol, source and destination port of the outer header."""
@@ -37,13 +39,22 @@ def namespace_sysctls(node: Node, *, balances: bool = False) -> tuple[Sysctl, ..
 
 
 def port_sysctls(fabric: Fabric, node: Node) -> tuple[Sysctl, ...]:
-    """Return settings of a ToR's access ports without a namespace-wide default; write them once the ports exist."""
-    return tuple(
-        Sysctl(path.format(port=link.upper.name), value, required, why)
-        for link in fabric.links_of(node.name)
-        if link.kind is LinkKind.ACCESS and link.upper.node == node.name
-        for path, value, required, why in _ACCESS_PORT
-    )
+    """Return settings of a switch's ports that differ from those of its namespace; write them once the ports exist.
+
+    They concern a ToR's access ports, and ports on which the switch's own configuration has BGP unnumbered.
+    """
+    links = fabric.links_of(node.name)
+    access = [link.upper.name for link in links if link.kind is LinkKind.ACCESS and link.upper.node == node.name]
+    config = own_configs(fabric).get(node.name)
+    linked = {link.end_at(node.name).name for link in links if link.is_routed}
+    unnumbered = [] if config is None else sorted(config.interfaces.keys() & linked)
+    return (*_of_ports(access, _ACCESS_PORT), *_of_ports(unnumbered, _UNNUMBERED_PORT))
+
+
+def _of_ports(ports: Iterable[str], settings: Iterable[tuple[str, str, bool, str]]) -> Iterator[Sysctl]:
+    for port in ports:
+        for path, value, required, why in settings:
+            yield Sysctl(path.format(port=port), value, required, why)
 
 
 def _seed(node: Node) -> Sysctl:
@@ -112,4 +123,10 @@ _ACCESS_PORT = (
         False,
         "idle hosts may lose their host route after 60 s",
     ),
+)
+
+# A router takes no default route from the advertisements by which FRR finds its neighbours.
+_UNNUMBERED_PORT = (
+    ("net/ipv6/conf/{port}/forwarding", "1", True, "BGP unnumbered needs IPv6"),
+    ("net/ipv6/conf/{port}/disable_ipv6", "0", True, "BGP unnumbered needs link-local addresses"),
 )

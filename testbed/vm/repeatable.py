@@ -2,6 +2,7 @@
 
 Its clock moves by 256 ns whenever it is read, and opening a file reads it. So all files are found along the same path
 and as byte code. A command begins on a whole second of the guest, which cancels the effects of everything before it.
+It waits for one more at least: the kernel removes the namespaces in which it was probed only after a while.
 (Taking a lock in Python 3.11 reads the clock too. So does the first access to a functools.cached_property, and the
 first call of many functions and methods of numpy, such as ``any``, ``all``, ``take`` and ``cumsum``. A new or removed
 one in a run moves all later times.)
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Mapping
 
 from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.nftables import nft
 from hpn.testbed.kernel.timerfd import Ticker
 from hpn.testbed.package import FOLDER, PACKAGES
 from hpn.testbed.vm import guest
@@ -45,9 +47,13 @@ def compile_project() -> None:
 
 
 def begin() -> None:
-    """Wait for a whole second, as the command's first step in a guest; no-op elsewhere."""
+    """Wait for a second and then for a whole one, as the command's first step in a guest; no-op elsewhere.
+
+    Libraries that some commands have opened by then, to check what a drill needs, are opened by all before.
+    """
     if _WHOLE_SECOND in os.environ:
+        nft.preload()
         ticker = Ticker()
-        ticker.start((now_ns() // _SECOND_NS + 1) * _SECOND_NS, 0)
+        ticker.start((now_ns() // _SECOND_NS + 2) * _SECOND_NS, 0)
         select.select([ticker], [], [])
         ticker.close()

@@ -15,13 +15,16 @@ _GENERATED = "\n## Keys of a topology file\n"
 _REPRODUCED = re.compile(r"<!-- hpn reproduce: begin -->.*?<!-- hpn reproduce: end -->", re.DOTALL)
 """The table that ``hpn reproduce --markdown`` writes: its cells hold what the judges of the claims say."""
 _MOST_WORDS = {"README.md": 900, "CHANGELOG.md": 600}
-_ALL_DOCS = 24_000
-"""docs/ as a whole, with the table of keys that the code writes, without that of claims: it grows with each claim."""
+_BY_HAND = 23_200
+"""docs/ as a whole without what code writes, which grows: tables of keys, of claims and of make targets."""
+_WRITTEN = ("client-table.md", "costs.md", "location-table.md", "profile-table.md")
+"""Pages that make targets write."""
 
 
 def _words(page: Path) -> int:
-    """Without the bars of tables and the marks of lists."""
-    return sum(re.search(r"\w", word) is not None for word in _REPRODUCED.sub("", page.read_text()).split())
+    """Without what code writes, the bars of tables and the marks of lists."""
+    by_hand = _REPRODUCED.sub("", page.read_text()).split(_GENERATED)[0]
+    return sum(re.search(r"\w", word) is not None for word in by_hand.split())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -35,7 +38,8 @@ def test_a_page_keeps_to_short_sentences_short_lines_and_the_field_s_words(page:
 def test_docs_stay_as_short_as_they_are() -> None:
     for name, most in _MOST_WORDS.items():
         assert _words(ROOT / name) <= most, name
-    assert sum(map(_words, (ROOT / "docs").rglob("*.md"))) <= _ALL_DOCS
+    by_hand = (page for page in (ROOT / "docs").rglob("*.md") if page.name not in _WRITTEN)
+    assert sum(map(_words, by_hand)) <= _BY_HAND
 
 
 def test_the_rules_find_what_they_are_for() -> None:

@@ -38,6 +38,12 @@ def _networks(fabric: Fabric) -> list[set[str]]:
         ("tiny-dcn-plus", 1, 1, True),
         ("tiny-rail-only", 2, 1, False),
         ("tiny-fat-tree", 1, 1, True),
+        ("tiny-same-rail", 1, 1, True),
+        ("tiny-four-planes", 4, 4, True),
+        ("tiny-spine-leaf", 1, 1, True),
+        ("tiny-superpod", 1, 1, True),
+        ("tiny-megascale", 1, 1, True),
+        ("tiny-zones", 1, 1, True),
     ],
 )
 def test_planes_and_rails_are_apart_where_they_are_said_to_be(
@@ -49,14 +55,13 @@ def test_planes_and_rails_are_apart_where_they_are_said_to_be(
 
 def test_every_architecture_has_a_preset_small_enough_for_a_lab_of_24_nodes() -> None:
     small = [build(preset.spec) for name, preset in PRESETS.items() if name.startswith("tiny")]
-    sizes = {fabric.spec.architecture: len(fabric.nodes) for fabric in small}
-    assert sizes.pop("fat-tree") == 36, "the least k with two ways up is 4"
+    sizes = {fabric.spec.name: len(fabric.nodes) for fabric in small}
+    assert sizes.pop("tiny-fat-tree") == 36, "the least k with two ways up is 4"
     assert max(sizes.values()) <= 24
     assert {fabric.spec.architecture for fabric in small} == set(ARCHITECTURES) - {
         "dual-tor-clos",
-        "single-tor",
         "wired",
-    }, "the first two are tiny with another architecture, the last is any network of a user"
+    }, "the first is tiny with another architecture, the last is any network of a user"
 
 
 def test_a_fat_tree_of_four_pods_is_the_papers_figure() -> None:

@@ -15,7 +15,7 @@ from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.draft import lacp_key
 from hpn.testbed.fabric.inventory import inventory
-from hpn.testbed.fabric.model import Fabric, LinkKind, Nic, Role
+from hpn.testbed.fabric.model import Fabric, LinkKind, Nic, Node, Role
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.rules import contradictions
 from hpn.testbed.fabric.spec import FabricSpec
@@ -64,8 +64,35 @@ _any_numbers = st.builds(
     core_groups=st.integers(1, 2),
     seed=st.integers(0, 5),
 )
-_SMALL = [preset.spec for preset in PRESETS.values() if preset.spec.hosts <= 8]
-possible_specs = st.one_of(_any_numbers, st.sampled_from(_SMALL)).filter(lambda spec: not contradictions(spec))
+_more_ports = st.builds(
+    FabricSpec,
+    architecture=st.just("hpn"),
+    segments=st.integers(1, 3),
+    hosts=st.integers(1, 3),
+    rails=st.integers(1, 2),
+    planes=st.integers(1, 8),
+    nic_ports=st.none() | st.integers(1, 8),
+    cores=st.integers(0, 2),
+)
+_same_rails = st.integers(1, 3).flatmap(
+    lambda aggs: st.builds(
+        FabricSpec,
+        architecture=st.just("same-rail"),
+        pods=st.integers(1, 2),
+        segments=st.integers(1, 2),
+        hosts=st.integers(1, 2),
+        rails=st.integers(1, 3),
+        nic_ports=st.none() | st.integers(1, 4),
+        aggs=st.just(aggs),
+        cores=st.sampled_from((aggs, 2 * aggs)),
+        core_groups=st.just(aggs),
+    )
+)
+_SMALL = [
+    preset.spec for preset in PRESETS.values() if preset.spec.pods * preset.spec.segments * preset.spec.hosts <= 24
+]
+_drawn = st.one_of(_any_numbers, _more_ports, _same_rails, st.sampled_from(_SMALL))
+possible_specs = _drawn.filter(lambda spec: not contradictions(spec))
 """Presets as well: of an architecture that takes few numbers hardly any drawn ones are possible."""
 
 
@@ -124,7 +151,8 @@ def _hangs_right(fabric: Fabric, nic: Nic) -> None:
         (Role.TOR, host.pod, host.segment, port) for port in range(len(tors))
     ]
     assert {tor.rail for tor in tors} == {None if spec.architecture == "dcn-plus" else nic.rail}
-    assert sum(link.rate_bps for link in nic.links) == 2 * spec.nic_port_rate // spec.scale
+    assert sum(link.rate_bps for link in nic.links) == max(2, len(tors)) * spec.nic_port_rate // spec.scale
+    assert len({tor.plane for tor in tors}) == fabric.planes
     assert {tor.lacp_system for tor in tors} == {"00:00:5e:00:01:01"}
 
 
@@ -136,12 +164,27 @@ def test_at_the_papers_scale_every_nic_has_an_lacp_key_of_its_own_and_beyond_it_
 
 @settings(max_examples=60, deadline=None)
 @given(possible_specs)
-def test_switches_share_an_asn_when_they_share_tier_and_plane_and_an_aggs_pod(spec: FabricSpec) -> None:
+def test_switches_share_an_asn_when_they_share_tier_and_plane_and_aggs_reach_each_other_below_cores(
+    spec: FabricSpec,
+) -> None:
+    fabric = build(spec)
     groups: dict[tuple[object, ...], set[int | None]] = {}
-    for node in build(spec).switches:
-        groups.setdefault((node.role, node.plane, node.pod if node.role is Role.AGG else None), set()).add(node.asn)
+    for node in fabric.switches:
+        where = (node.pod, _nearest(fabric, node) if spec.has_cores or spec.cores else None)
+        groups.setdefault((node.role, node.plane, where if node.role is Role.AGG else None), set()).add(node.asn)
     assert all(len(asns) == 1 for asns in groups.values())
     _all_differ([asn for (asn,) in groups.values()])
+
+
+def _nearest(fabric: Fabric, agg: Node) -> str:
+    """The first by name of all switches that an Agg reaches without Cores."""
+    seen, edge = {agg.name}, [agg.name]
+    while edge:
+        links = [link for name in edge for link in fabric.links_of(name) if link.kind is LinkKind.FABRIC]
+        ends = dict.fromkeys(end.node for link in links for end in (link.lower, link.upper))
+        edge = [name for name in ends if name not in seen]
+        seen.update(edge)
+    return min(seen)
 
 
 @settings(max_examples=20, deadline=None)
@@ -205,6 +248,10 @@ def test_one_ecmp_seed_everywhere_is_a_wish_of_the_topology_file() -> None:
             {"architecture": "stacked-dual-tor", "stack": {"tor_versions": {"p0.s0.t9.0": "2"}}},
             "stack.tor_versions: no ToR 'p0.s0.t9.0'",
         ),
+        ({"planes": 4, "nic_ports": 6}, "nic_ports is 6, which 4 planes cannot share; write 8"),
+        ({"planes": 3, "nic_ports": 2}, "nic_ports is 2, which 3 planes cannot share; write 3"),
+        ({"architecture": "dual-tor-clos", "planes": 4}, "planes means nothing to dual-tor-clos: all its ToRs are of"),
+        ({"architecture": "single-tor", "nic_ports": 2}, "nic_ports means nothing to single-tor: a NIC has one port"),
         ({"architecture": "rail-only", "pods": 2}, "pods means nothing to rail-only: a rail is one network"),
     ],
 )
@@ -226,7 +273,7 @@ def test_both_ends_of_a_link_are_told_apart_and_only_a_lag_member_has_no_address
     for link in fabric.links:
         assert (link.far_end(link.lower.node), link.far_end(link.upper.node)) == (link.upper, link.lower)
         if link.kind is LinkKind.ACCESS:
-            with pytest.raises(ValueError, match=f"{link.lower.label} is a LAG member port and has no address"):
+            with pytest.raises(ValueError, match=f"{link.lower.label} has no address"):
                 assert link.lower.ip
             assert link.upper.ip == fabric.nic_of_link(link.name).gateway
         else:
@@ -241,3 +288,17 @@ def test_only_a_tor_has_an_lacp_system_id() -> None:
         else:
             with pytest.raises(ValueError, match=f"{node.name} is no ToR"):
                 assert node.actor_system
+
+
+@pytest.mark.parametrize(
+    ("spec", "meet"),
+    [
+        (FabricSpec(segments=1, rails=2, aggs=0), False),
+        (FabricSpec(segments=1, rails=1, aggs=0), True),
+        (FabricSpec(segments=1, rails=2, aggs=1), True),
+        (FabricSpec(architecture="dcn-plus", segments=1, rails=2, aggs=0), True),
+        (FabricSpec(architecture="rail-only", rails=2), False),
+    ],
+)
+def test_rails_meet_where_a_switch_leads_from_one_to_another(spec: FabricSpec, meet: bool) -> None:
+    assert build(spec).rails_meet is meet

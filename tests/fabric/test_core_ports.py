@@ -85,9 +85,10 @@ def test_a_table_is_shared_by_the_ports_of_one_place_in_all_pods() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name, architecture in ARCHITECTURES.items() if architecture.cores))
-def test_cores_preset_by_default_but_not_in_dcn_plus_or_a_fat_tree_and_the_plan_says_it(name: str) -> None:
+def test_cores_preset_by_default_but_not_where_hashing_is_usual_and_the_plan_says_it(name: str) -> None:
     pods = {"pods": 2, "segments": 1, "cores": 2} | ({"hosts": 1, "aggs": 1, "cores": 1} if name == "fat-tree" else {})
-    expected = "hash" if name in {"dcn-plus", "fat-tree"} else "preset"
+    pods |= {"core_groups": 2} if name == "same-rail" else {}
+    expected = "hash" if name in {"dcn-plus", "fat-tree", "same-rail"} else "preset"
     fabric = build(FabricSpec.model_validate({"architecture": name, **pods}))
     assert fabric.core_ports == expected
     assert asdict(inventory(fabric))["core_ports"] == expected

@@ -172,6 +172,27 @@ def test_bfd_that_is_slower_than_the_hold_time_is_refused(tmp_path: Path) -> Non
             " leave it out",
         ),
         (
+            "preset: tiny-same-rail\nhosts: 3\ncore_ports: preset\n",
+            "3: core_ports is preset, which maps pods and not rails; leave it out, or write hash",
+        ),
+        (
+            "preset: tiny-same-rail\ncores: 4\ncore_groups: 1\n",
+            "3: core_groups is 1, but a Core has one Agg of each rail and port, as published; write 2",
+        ),
+        (
+            "preset: tiny-same-rail\nplanes: 4\n",
+            "2: planes means nothing to same-rail: all its ToRs are of one plane; leave it out,"
+            " or write architecture: hpn",
+        ),
+        (
+            "preset: tiny-four-planes\nhosts: 3\nnic_ports: 6\n",
+            "3: nic_ports is 6, which 4 planes cannot share; write 8",
+        ),
+        (
+            "preset: tiny-superpod\nnic_ports: 2\n",
+            "2: nic_ports means nothing to single-tor: a NIC has one port, so there is nothing to select; leave it out",
+        ),
+        (
             "preset: tiny-dcn-plus\naggs: 3\n",
             "2: aggs is 3, which 2 core_groups cannot share; write 4",
         ),
@@ -205,6 +226,14 @@ def test_bfd_that_is_slower_than_the_hold_time_is_refused(tmp_path: Path) -> Non
             "preset: tiny\nnic: {port_selection: queue-affinity}\nsoft_roce: yes\n",
             "2: soft_roce is yes, but Soft-RoCE's queue pairs have no queue-affinity: the LAG hashes them; write"
             " port_selection: hash",
+        ),
+        (
+            "preset: tiny\narchitecture: dcn-plus\nnic_ports: 1\nnic: {port_selection: queue-affinity}\n",
+            "4: nic.port_selection is queue-affinity, but a NIC has one port: there is nothing to select; leave it out",
+        ),
+        (
+            "preset: tiny\nplanes: 1\nnic: {port_selection: queue-affinity}\n",
+            "3: nic.port_selection is queue-affinity, but a NIC has one port: there is nothing to select; leave it out",
         ),
         (
             "preset: tiny\nnic: {affinity: explicit}\n",

@@ -12,6 +12,8 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.exporting import topology_text
 from hpn.testbed.fabric.load import load_fabric, topology_in
 from hpn.testbed.fabric.model import Fabric, LinkKind, Role
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.wired.link_notes import link_notes
 from hpn.testbed.files.document import parse
 from hpn.testbed.lab.expected_routes import expected_routes
 from hpn.testbed.routing.distances import Adjacency
@@ -36,6 +38,13 @@ def test_every_fabric_comes_back_from_its_own_file(spec: object) -> None:
     assert again.core_ports == fabric.core_ports
     assert again.spec.bgp == fabric.spec.bgp
     assert topology_text(again) == topology_text(loaded(topology_text(again)))
+
+
+def test_nics_of_more_segments_than_an_octet_holds_keep_their_addresses() -> None:
+    """Indexes of switches counted as hosts': the split of 10/8 was another one, and every address with it."""
+    fabric = build(FabricSpec(architecture="dcn-plus", nic_ports=1, pods=3, segments=100, hosts=1, aggs=9, cores=1))
+    again = loaded(topology_text(fabric))
+    assert [(nic.ip, nic.subnet) for nic in again.nics] == [(nic.ip, nic.subnet) for nic in fabric.nics]
 
 
 _MINE = """
@@ -74,6 +83,14 @@ def test_names_stay_the_users_and_roles_have_their_other_names() -> None:
     assert fabric.link("spine1:swp1") is uplink
     assert fabric.nic("gpu-a.r0").lag == "bond0"
     assert (fabric.node("leaf1").asn, fabric.planes, fabric.rails_meet) == (65001, 1, True)
+
+
+def test_a_nic_goes_by_its_bond_and_by_its_host_where_that_has_one() -> None:
+    fabric = loaded(mine())
+    assert fabric.nic("gpu-a") == fabric.nic("gpu-a:bond0") == fabric.part("gpu-a:bond0") == fabric.nic("gpu-a.r0")
+    assert fabric.part("gpu-a") == fabric.node("gpu-a")
+    with pytest.raises(InputError, match="no NIC"):
+        load_fabric("tiny").nic("p0.s0.h0")  # it has two
 
 
 def test_ports_without_a_switch_in_common_above_them_are_planes() -> None:
@@ -130,12 +147,22 @@ def test_addresses_of_the_file_are_used() -> None:
     assert fabric.node("spine1").router_id == "10.255.0.9"
 
 
+def test_a_link_with_a_smaller_mtu_is_named() -> None:
+    fabric = loaded(mine(last=", mtu: 1500"))
+    assert [link.mtu for link in fabric.links if link.mtu is not None] == [1500]
+    assert list(link_notes(fabric)) == [
+        f"link leaf2:Ethernet48-spine1:swp2 has mtu 1500, hosts have {fabric.spec.mtu}: it loses larger packets"
+    ]
+    assert list(link_notes(loaded(mine()))) == []
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         (mine(a=""), "mine.yaml:7: gpu-a has 2 links, and nothing says which are one NIC; write nics: {bond0:"),
         (mine(spine=", spare: yes"), "mine.yaml:11: spare of spine1 means nothing for an agg; leave it out"),
         (mine(first=", addresses: [10.0.0.0/31, 10.0.0.1/31]"), "mine.yaml:14: a host's address is its NIC's"),
+        (mine(first=", mtu: 1500"), "mine.yaml:14: ports of a LAG have the topology's mtu; leave it out here"),
         (mine(last=", addresses: [10.0.0.0/31, 10.0.9.1/31]"), "are no two addresses of one subnet"),
         (mine(last="}\n    - {ends: [leaf1:Ethernet0, spine1:swp3]"), "leaf1:Ethernet0 has a cable already, links[0]"),
         (mine(first=", name: x", last=", name: x"), "mine.yaml:18: links[1] is called x too"),
@@ -182,7 +209,7 @@ def test_planes_that_links_join_or_a_nic_misses_are_refused() -> None:
         "gpu-b: {role: host, nics: {bond0: {ports: [eth0, eth1]",
         "gpu-b: {role: host, nics: {bond0: {ports: [eth1, eth0]",
     )
-    with pytest.raises(InputError, match="bond0 lead to planes 1, 0; a NIC has one for each, in order: 0, 1"):
+    with pytest.raises(InputError, match="bond0 lead to planes 1, 0; a NIC has as many for each, in turn: 0, 1"):
         loaded(crossed)
 
 

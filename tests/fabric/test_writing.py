@@ -9,11 +9,14 @@ from click.testing import CliRunner, Result
 
 from hpn.cli import command_line
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_fabric, load_topology
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.fabric.writing import written
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.writing import as_data, written
 from hpn.testbed.files.document import Plain, parse
 from hpn.testbed.files.one_line import one_line
+from tests.fabric.as_wired import as_wired
 
 
 def _new(*arguments: str) -> Result:
@@ -140,3 +143,13 @@ def test_text_stays_text_on_one_line(value: str) -> None:
     data: dict[str, Plain] = {"key": value, "list": [value, 1, None, True, {"a": value}]}
     text = "".join(f"{key}: {one_line(each)}\n" for key, each in data.items())
     assert parse(text, "x").data == data
+
+
+@pytest.mark.parametrize("given", [{}, {"enabled": True}, {"policy": "steer-destinations"}, {"enabled": False}, None])
+def test_path_control_of_a_wired_network_is_written_down(given: dict[str, Plain] | None) -> None:
+    """An audit's drills had none: a section that says nothing but that it is there was no difference to the default."""
+    plain = as_wired(build(load_topology("tiny"))).model_dump(mode="json", exclude_unset=True, exclude={"path_control"})
+    spec = FabricSpec.model_validate({**plain, **({} if given is None else {"path_control": given})})
+    data = as_data(spec)
+    assert isinstance(data, dict)
+    assert FabricSpec.model_validate(data).path_control == spec.path_control

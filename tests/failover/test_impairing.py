@@ -11,6 +11,7 @@ from hpn.failover.faults import (
     FAULTS,
     ArpLoss,
     BitCorruption,
+    BucketDrop,
     Fault,
     LacpLoss,
     LinkDelay,
@@ -21,16 +22,17 @@ from hpn.failover.faults import (
     SilentDrop,
     VisibleTo,
     make,
+    settled,
 )
 from hpn.failover.faults.impair import Dropped
 from hpn.failover.faults.streams import Direction, Directions
 from hpn.failover.inject import needs
 from hpn.failover.inject.lab_actions import LabActions
-from hpn.testbed.errors import MachineError
+from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Link, Port
 from hpn.testbed.fabric.presets import PRESETS
-from hpn.testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
+from hpn.testbed.lab.breaking.impair import Arriving, Corrupt, Delay, Drop, DropBucket, Impairments, Slow, Traffic
 from hpn.traffic.flows.framing import ACK_BYTES, BTH_BYTES
 
 FABRIC = build(PRESETS["tiny"].spec)
@@ -43,14 +45,14 @@ class Noted(Impairments):
     """Writes down what it is told, and does nothing."""
 
     def __init__(self) -> None:
-        self.arriving: list[tuple[Port, Drop | Corrupt]] = []
+        self.arriving: list[tuple[Port, Arriving]] = []
         self.leaving: list[tuple[Port, Slow | Delay]] = []
         self.keys: set[Hashable] = set()
 
     def open(self, nodes: Iterable[str]) -> None:
         assert tuple(nodes) == (HOST.node, TOR.node)
 
-    def on_arrival(self, key: Hashable, port: Port, what: Drop | Corrupt) -> None:
+    def on_arrival(self, key: Hashable, port: Port, what: Arriving) -> None:
         self.keys.add(key)
         self.arriving.append((port, what))
 
@@ -91,6 +93,19 @@ def test_lacp_or_arp_loss_makes_the_receiving_end_deaf_for_that_alone(direction:
     assert done(ArpLoss(LINK.name, direction)).arriving == [(port, Drop(Traffic.ARP)) for port in deaf]
 
 
+def test_a_bucket_is_lost_where_its_direction_arrives_and_each_link_hashes_with_its_own_seed() -> None:
+    lost = DropBucket(4, 3, TOR.ifindex)
+    assert done(BucketDrop(LINK.name, 4, 3)).arriving == [(HOST, lost), (TOR, lost)]
+    assert done(BucketDrop(LINK.name, 4, 3, Directions.UP)).arriving == [(TOR, lost)]
+    assert len({link.upper.ifindex for link in FABRIC.links}) == len(FABRIC.links)
+
+
+def test_a_bucket_that_the_table_does_not_have_is_refused() -> None:
+    assert settled(BucketDrop(LINK.name, 4, 3), FABRIC)
+    with pytest.raises(InputError, match="of 4 'buckets' the last is 3"):
+        settled(BucketDrop(LINK.name, 4, 4), FABRIC)
+
+
 def test_the_corrupted_byte_is_payload_of_every_data_packet_and_of_no_acknowledgement() -> None:
     (_, what), _ = done(BitCorruption(LINK.name, 0.01)).arriving
     assert isinstance(what, Corrupt)
@@ -104,7 +119,7 @@ def test_delay_and_rate_are_done_where_frames_leave() -> None:
 
 
 def test_every_impairment_leaves_the_carrier() -> None:
-    for kind in (OneWayLoss, SilentDrop, LacpLoss, ArpLoss, BitCorruption, LinkDelay, RateDrop):
+    for kind in (OneWayLoss, SilentDrop, BucketDrop, LacpLoss, ArpLoss, BitCorruption, LinkDelay, RateDrop):
         assert kind.TELLS is VisibleTo.NOBODY
         assert not kind.REPAIRS_ITSELF
     assert LinkDown.TELLS is VisibleTo.CARRIER
@@ -130,6 +145,23 @@ def test_a_kernel_that_lacks_something_is_refused_by_fault_and_engine(monkeypatc
     assert by_ingress.startswith("one-way-loss and silent-drop: no nftables at a port's ingress")
     assert "no netdev family" in by_ingress
     assert "--engine uml-virtual-time" in by_ingress
+
+
+@pytest.mark.parametrize("faults", [[], [SilentDrop("x")], [LinkDelay("x", MS), SilentDrop("x"), BucketDrop("y")]])
+def test_in_virtual_time_every_drill_makes_the_same_probes(
+    monkeypatch: pytest.MonkeyPatch, faults: list[Fault]
+) -> None:
+    """A probe more would shift all later times of a guest by some steps of its clock."""
+    asked: list[str] = []
+
+    def kernel() -> dict[str, bool]:
+        asked.append("kernel")
+        return {"netem": True}
+
+    monkeypatch.setattr(needs, "probe_kernel", kernel)
+    monkeypatch.setattr("hpn.failover.inject.needs.sandbox.ask", lambda _question: asked.append("sandbox"))
+    needs.check(faults, every=True)
+    assert asked == ["kernel", *(["sandbox"] * (len(Need) - 1))]
 
 
 def test_a_drill_that_needs_nothing_special_probes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,17 @@ def test_messages_that_were_posted_together_went_one_after_the_other() -> None:
     messages[2] = (0, 2, 500, S + 30 * MS, S + 40 * MS)
     found = message_series(messages, [flow(0)], bins_of(S, S + 40 * MS))
     assert found.size_bytes[0].tolist() == [100, 300, 0, 500]
+    assert found.busy_us is not None
+    assert found.busy_us[0].tolist() == [10_000, 10_000, 0, 10_000], "the second waited for the first, in its turn"
+
+
+def test_a_queue_pair_is_busy_only_while_a_message_is_under_way() -> None:
+    messages = np.zeros(2, MESSAGE)
+    messages[0] = (0, 0, 1000, S + 4 * MS, S + 12 * MS)
+    messages[1] = (0, 1, 1000, S + 17 * MS, S + 19 * MS)
+    found = message_series(messages, [flow(0)], bins_of(S, S + 30 * MS))
+    assert found.busy_us is not None
+    assert found.busy_us[0].tolist() == [6_000, 4_000, 0]
 
 
 @example([(0, 1, 411527690, 10 * MS), (0, 198732393, 0, 138), (0, 2**29, 0, 138), (0, 2**29, 0, 138)])

@@ -96,11 +96,11 @@ def test_a_mistake_has_its_place_its_cause_and_a_way_out(rows: str, problem: str
     assert problem in found
 
 
-def test_a_lag_of_three_ports_is_no_nic() -> None:
-    rows = "".join(f"gpu1,e{n},leaf{n},p1,200G,lag1\n" for n in range(3))
+def test_a_lag_of_nine_ports_is_no_nic() -> None:
+    rows = "".join(f"gpu1,e{n},leaf{n},p1,200G,lag1\n" for n in range(9))
     found = problems(("x.csv", HEAD.replace("\n", ",a_nic\n") + rows), role=["gpu*=host", "leaf*=tor"])
     assert found == (
-        "x.csv:2: host gpu1: its LAG 'lag1' has 3 ports; a NIC has one or two: bundle others with --nic, such as "
+        "x.csv:2: host gpu1: its LAG 'lag1' has 9 ports; a NIC has at most 8: bundle others with --nic, such as "
         "--nic e0+e1",
     )
 

@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 import pytest
 
+from hpn.testbed.errors import InputError
 from hpn.testbed.events import EventKind
 from hpn.testbed.fabric.model import Nic
+from hpn.testbed.lab.breaking.draining import rebind, unbind
 from hpn.testbed.lab.expected_state import deviations
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.state import state
@@ -69,6 +71,28 @@ async def test_an_adapter_moves_the_queue_pairs_of_a_lost_port_in_its_time_and_b
         adapter_of.affinity.release([each.id for each in made])
         await whole_again(lab, before)
         assert deviations(lab) == ()
+
+
+@pytest.mark.parametrize("policy", ["move-source-ports", "rebind", "off"])
+async def test_queue_pairs_leave_a_port_that_goes_on_receiving_and_return_to_it(policy: str) -> None:
+    events = Recorder()
+    async with running(tiny(nic=AFFINITY, path_control={"policy": policy}), events) as lab:
+        source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
+        before, made, begun = state(lab), _bound(lab, source, target), len(events)
+        nic = lab.nics[source.name]
+        assert nic.adapter is not None
+        rebind(lab, source.links[0])
+        await _until(lab, lambda: _used(lab, source, target) == [1, 1])
+        assert {*nic.adapter.affinity.standing().values()} == {source.links[1].lower.name}
+        assert nic.active == (0, 1), "no protocol took part"
+        unbind(lab, source.links[0])
+        await _until(lab, lambda: _used(lab, source, target) == [0, 1])
+        assert {e.what for e in events[begun:] if e.kind in (EventKind.LAG, EventKind.LACP)} == {"remapped"}
+        with pytest.raises(InputError, match="no adapter binds queue pairs to it"):
+            rebind(lab, next(link for link in lab.fabric.links if link.is_routed))
+        nic.disconnect([each.id for each in made])
+        nic.adapter.affinity.release([each.id for each in made])
+        await whole_again(lab, before)
 
 
 @pytest.mark.parametrize(("policy", "used"), [("move-source-ports", [0, 1]), ("rebind", [1, 1])])

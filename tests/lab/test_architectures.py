@@ -78,7 +78,8 @@ async def test_the_rails_of_a_rail_only_fabric_do_not_reach_each_other() -> None
 
 
 @pytest.mark.parametrize(
-    "preset", ["tiny", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only", "tiny-fat-tree", "tiny-pods"]
+    "preset",
+    ["tiny", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only", "tiny-fat-tree", "tiny-pods", "tiny-same-rail"],
 )
 async def test_with_an_asn_per_switch_a_healthy_lab_has_the_same_routes(preset: str) -> None:
     """Shortest paths have no valley; a NIC that loses a port is found again as without."""
@@ -94,7 +95,7 @@ async def test_with_an_asn_per_switch_a_healthy_lab_has_the_same_routes(preset: 
         await whole_again(lab, before)
 
 
-@pytest.mark.parametrize("preset", ["tiny-stacked", "tiny-dcn-plus"])
+@pytest.mark.parametrize("preset", ["tiny-stacked", "tiny-dcn-plus", "tiny-same-rail"])
 async def test_below_one_plane_path_control_leaves_queue_pairs_where_they_are(preset: str) -> None:
     events = Recorder()
     async with running(PRESETS[preset].spec, events) as lab:

@@ -8,6 +8,9 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
+import struct
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +22,9 @@ from hpn.testbed.fabric.model import Port
 from hpn.testbed.kernel.nftables.nft import Nft, NftError
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.packet import PacketSocket
-from hpn.testbed.lab.breaking.impair import Corrupt, Drop, Traffic
+from hpn.testbed.lab.breaking.impair import Corrupt, Drop, DropBucket, Traffic
 from hpn.testbed.lab.breaking.impair_ingress import LAST_BYTE, IngressChains, probe
+from hpn.testbed.lag.jhash import nft_jhash
 from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.flows.framing import BTH_BYTES
@@ -108,6 +112,36 @@ def test_a_share_is_dropped_packet_by_packet() -> None:
     pair.chains.put("dirty", pair.port, Drop(share=0.25))
     arrived = pair.arrived(count=1000)
     assert 750 - 140 < arrived < 750 + 140  # ten standard deviations
+
+
+def test_a_bucket_takes_the_flows_whose_hash_is_in_it_and_no_others() -> None:
+    pair, wanted = _pair(), range(0xC100, 0xC140)
+    pair.chains.put("entry", pair.port, DropBucket(4, 1, 0x1234))
+    addresses = socket.inet_aton(A_IP) + socket.inet_aton(B_IP)
+    hashed = {sport: nft_jhash(addresses + struct.pack("!HxxHxx", sport, 4791), 4, 0x1234) for sport in wanted}
+    passed = {sport for sport, bucket in hashed.items() if bucket != 1}
+    assert 0 < len(passed) < len(wanted)
+    for _ in range(2):
+        assert _passing(pair, wanted, 4791) == passed
+    assert _passing(pair, wanted, 9999) == {*wanted}
+    pair.chains.lift("entry")
+    assert _passing(pair, wanted, 4791) == {*wanted}
+
+
+def _passing(pair: Pair, sports: Iterable[int], dport: int) -> set[int]:
+    """Source ports of those whose one datagram arrives."""
+    found = set()
+    with pair.net.b.socket(socket.AF_INET, socket.SOCK_DGRAM) as inlet:
+        inlet.settimeout(QUIET_S)
+        inlet.bind((B_IP, dport))
+        for sport in sports:
+            with pair.net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+                sender.bind((A_IP, sport))
+                sender.sendto(PAYLOAD, (B_IP, dport))
+        with suppress(TimeoutError):
+            while True:
+                found.add(inlet.recvfrom(2048)[1][1])
+    return found
 
 
 def test_a_match_spares_everything_else() -> None:

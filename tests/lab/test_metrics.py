@@ -40,6 +40,7 @@ BROKEN = Condition(
     routes={TOR: "all"},
     events={"link": {"carrier-down": {"": 1, "0": 2}}},
     busy_ns=2_000_000,
+    suspects={"p0.s0.t0.0-p0.a0.0 upwards": "loses 1 % of its packets"},
 )
 
 
@@ -94,11 +95,13 @@ def test_what_is_wrong_is_zero_and_all_else_is_one() -> None:
     assert dict(found["hpn_lag_active_ports"])["mine", "p0.s0.h0", "p0.s0.h0.r0", "0"] == 1
     assert dict(found["hpn_lacp_ports"])["mine", "0", "detached"] == 1
     assert found["hpn_lab_broken_parts"] == [(("mine",), 2)]
+    assert found["hpn_locate_suspect"] == [(("mine", "p0.s0.t0.0-p0.a0.0 upwards"), 1)]
     assert found["hpn_events_total"] == [
         (("mine", "link", "carrier-down", ""), 1),
         (("mine", "link", "carrier-down", "0"), 2),
     ]
     well = values(Condition(1))
+    assert well["hpn_locate_suspect"] == [(("mine", ""), 0)]
     assert all(value == 1 for _, value in [*well["hpn_port_carrier"], *well["hpn_switch_up"]])
 
 

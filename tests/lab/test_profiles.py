@@ -14,7 +14,15 @@ from hpn.testbed.lab.state import state
 from tests.lab.running import cut, mend, running, whole_again
 
 pytestmark = pytest.mark.kernel
-PRESETS_TRIED = ("tiny", "tiny-pods", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only", "tiny-fat-tree")
+PRESETS_TRIED = (
+    "tiny",
+    "tiny-pods",
+    "tiny-stacked",
+    "tiny-dcn-plus",
+    "tiny-rail-only",
+    "tiny-fat-tree",
+    "tiny-same-rail",
+)
 
 
 def production(preset: str) -> FabricSpec:

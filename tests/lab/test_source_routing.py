@@ -1,4 +1,4 @@
-"""Hosts with several NICs on the same ToRs send by the NIC whose address a packet carries."""
+"""Hosts with several NICs send by the NIC whose address a packet carries, wherever switches join the rails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpn.testbed.kernel.rtnetlink.rtnl import NUD_PERMANENT
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.hostroute_rules import VALID
 from hpn.testbed.routing.trace import Flow
-from tests.lab.running import ping, running, tiny
+from tests.lab.running import ping, running
 from tests.taps import Taps, send
 
 pytestmark = pytest.mark.kernel
@@ -29,9 +29,18 @@ def _packets(lab: Lab, nic: Nic) -> tuple[int, int]:
     return int(fields[2]), int(fields[10])
 
 
-@pytest.mark.parametrize(("src", "dst"), [("p0.s0.h0.r0", "p1.s1.h0.r1"), ("p0.s0.h0.r1", "p0.s1.h0.r0")])
-async def test_packets_between_nics_of_different_numbers_take_the_traced_paths(src: str, dst: str) -> None:
-    async with running(PRESETS["tiny-dcn-plus"].spec) as lab:
+@pytest.mark.parametrize(
+    ("preset", "src", "dst"),
+    [
+        ("tiny-dcn-plus", "p0.s0.h0.r0", "p1.s1.h0.r1"),
+        ("tiny-dcn-plus", "p0.s0.h0.r1", "p0.s1.h0.r0"),
+        ("tiny-same-rail", "p0.s0.h0.r0", "p0.s1.h0.r1"),
+        ("tiny", "p0.s0.h0.r0", "p0.s1.h0.r1"),
+        ("tiny", "p0.s0.h1.r1", "p0.s0.h0.r0"),
+    ],
+)
+async def test_packets_between_nics_of_different_numbers_take_the_traced_paths(preset: str, src: str, dst: str) -> None:
+    async with running(PRESETS[preset].spec) as lab:
         spaces = lab.wiring.namespaces
         source, target = lab.fabric.nic(src), lab.fabric.nic(dst)
         [other] = [nic for nic in lab.fabric.nics_of(source.host) if nic != source]
@@ -88,8 +97,8 @@ async def test_who_names_no_source_address_sends_by_the_nic_of_the_destinations_
             assert _packets(lab, nic)[1] > before
 
 
-async def test_where_tors_serve_one_rail_no_host_has_rules_of_its_own() -> None:
-    async with running(tiny()):
+async def test_where_no_switch_joins_rails_no_host_has_rules_of_its_own() -> None:
+    async with running(PRESETS["tiny-rail-only"].spec):
         command = ["ip", "netns", "exec", "p0.s0.h0", "ip", "rule"]
         rules = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
         assert [line.split(":")[0] for line in rules.splitlines()] == ["0", "32766", "32767"]

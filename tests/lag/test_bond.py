@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.bonding import HASH_POLICIES, LAYER34, Bonding
 from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.nftables.nft import Nft
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
@@ -20,13 +21,15 @@ from hpn.testbed.lag.lacpdu import PortState
 from tests.lag import rack
 from tests.lag.rack import ETH_P_ARP, NIC_MAC, PORTS, QUIET_S, arrivals, wire
 
+FAST = Bonding("fast")
+HASH = bond.XmitHash(LAYER34, NIC_MAC, "02:00:00:00:00:01")
 ARP = b"\xff" * 6 + bytes.fromhex(NIC_MAC.replace(":", "")) + b"\x08\x06" + bytes(46)
 
 
 def test_pyroute2_reads_the_bond_as_it_was_meant() -> None:
     from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 
-    message = ifinfmsg(bond.create_bond("bond0", 10, mac=NIC_MAC, mtu=4200, fast=True))
+    message = ifinfmsg(bond.create_bond("bond0", 10, mac=NIC_MAC, mtu=4200, bonding=FAST))
     message.decode()
     assert message["index"] == 10
     assert (message.get_attr("IFLA_IFNAME"), message.get_attr("IFLA_MTU")) == ("bond0", 4200)
@@ -36,6 +39,35 @@ def test_pyroute2_reads_the_bond_as_it_was_meant() -> None:
     options = info.get_attr("IFLA_INFO_DATA")
     expected = {"MODE": 4, "MIIMON": 10, "XMIT_HASH_POLICY": 1, "AD_LACP_RATE": 1}
     assert {name: options.get_attr(f"IFLA_BOND_{name}") for name in expected} == expected
+
+
+def test_pyroute2_reads_the_options_of_a_host_s_own_configuration() -> None:
+    from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
+
+    own = Bonding("slow", 100, 200, "layer2+3", min_links=2, up_delay_ms=300, down_delay_ms=200, ad_select="count")
+    message = ifinfmsg(bond.create_bond("bond0", 10, mac=NIC_MAC, mtu=4200, bonding=own))
+    message.decode()
+    options = message.get_attr("IFLA_LINKINFO").get_attr("IFLA_INFO_DATA")
+    expected = {"MODE": 4, "MIIMON": 100, "XMIT_HASH_POLICY": 2, "AD_LACP_RATE": 0, "AD_SELECT": 2}
+    expected |= {"MIN_LINKS": 2, "UPDELAY": 300, "DOWNDELAY": 200}
+    assert {name: options.get_attr(f"IFLA_BOND_{name}") for name in expected} == expected
+
+
+def test_each_policy_s_hash_follows_the_driver_s_documentation() -> None:
+    def chosen(policy: str, dst_ip: str = "10.0.1.7", sport: int = 0x1234) -> int:
+        made = bond.XmitHash(HASH_POLICIES[policy], "02:00:00:00:12:34", "02:00:00:00:00:81")
+        return made("10.0.0.1", dst_ip, sport, 0x5678, 17)
+
+    layer2 = 0x34 ^ 0x81 ^ 0x0800
+    assert chosen("layer2") == layer2
+    word = layer2 ^ int.from_bytes(bytes([10, 0, 0, 1]), "little") ^ int.from_bytes(bytes([10, 0, 1, 7]), "little")
+    word ^= word >> 16
+    assert chosen("layer2+3") == chosen("encap2+3") == word ^ word >> 8
+    assert chosen("vlan+srcmac") == 0x020000 ^ 0x001234
+    for policy in ("layer2", "layer2+3", "vlan+srcmac"):
+        assert chosen(policy) == chosen(policy, sport=0x4321), "a source port moves no queue pair"
+    assert chosen("layer2") == chosen("layer2", dst_ip="10.0.1.8")
+    assert chosen("encap3+4") == bond.layer34_hash("10.0.0.1", "10.0.1.7", 0x1234, 0x5678, 17)
 
 
 def test_the_driver_s_answers_are_read() -> None:
@@ -117,8 +149,8 @@ def test_a_bond_stands_over_both_ports_and_sends_arp_to_both() -> None:
     where = rack.build()
     netlink, nft = Netlink(where.host), Nft(where.host)
     members = [Member(name, 20 + index) for index, name in enumerate(PORTS)]
-    netlink.run(bond.make("bond9", 99, [member.ifindex for member in members], mac=NIC_MAC, mtu=rack.MTU, fast=True))
-    path = KernelDatapath(where.host, nft, Member("bond9", 99), members)
+    netlink.run(bond.make("bond9", 99, [member.ifindex for member in members], mac=NIC_MAC, mtu=rack.MTU, bonding=FAST))
+    path = KernelDatapath(where.host, nft, Member("bond9", 99), members, HASH)
     path.setup()
     path.set_active(PORTS)
     lag = wire(where.host, "bond9")

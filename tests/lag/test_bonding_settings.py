@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from hpn.testbed.fabric.bonding import Bonding
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lag import bond
@@ -38,7 +39,7 @@ def bonded(where: Rack, option: int = 0) -> list[Sniffer]:
     """A bond over both ports, with ``option`` off; a sniffer on each port, from before the bond was up."""
     netlink = Netlink(where.host)
     try:
-        netlink.run([bond.create_bond(BOND, IFINDEX, mac=NIC_MAC, mtu=rack.MTU, fast=True)])
+        netlink.run([bond.create_bond(BOND, IFINDEX, mac=NIC_MAC, mtu=rack.MTU, bonding=Bonding("fast"))])
     except OSError:
         pytest.skip("this kernel has no bonding driver")
     if option:

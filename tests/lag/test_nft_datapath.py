@@ -18,8 +18,8 @@ TCP, UDP = 6, 17
 pytestmark = pytest.mark.kernel
 
 
-def datapath(where: Rack, seed: int = 0x1234) -> NftDatapath:
-    made = NftDatapath(Nft(where.host), "bond0", "bond0i", PORTS, seed)
+def datapath(where: Rack, seed: int = 0x1234, layer: int = 4) -> NftDatapath:
+    made = NftDatapath(Nft(where.host), "bond0", "bond0i", PORTS, seed, layer)
     made.setup()
     return made
 
@@ -47,6 +47,25 @@ def test_the_predicted_port_is_the_one_the_kernel_takes(seed: int) -> None:
             taken.append(PORTS[port])
             assert path.port_for(src, dst, sport, dport, proto, active) == PORTS[port]
     assert min(taken.count(port) for port in PORTS) > 100
+
+
+@pytest.mark.parametrize("layer", [2, 3])
+def test_a_hash_of_lower_layers_is_predicted_too_and_sees_no_source_port(layer: int) -> None:
+    where, dice = rack.build(), random.Random(layer)
+    path = datapath(where, layer=layer)
+    lag, far = wire(where.host, "bond0"), [wire(tor, "down0") for tor in where.tors]
+    path.set_active(PORTS)
+    by_pair: list[set[int]] = []
+    for _ in range(40):
+        src, dst = ips(dice)
+        by_pair.append(set())
+        for sport in (1, 2, 3, 4):
+            lag.send(udp_frame(src, dst, sport, 4791, b""))
+            ((port, _frame),) = arrivals(far, 1)
+            by_pair[-1].add(port)
+            assert path.port_for(src, dst, sport, 4791, UDP, PORTS) == PORTS[port]
+    assert all(len(ports) == 1 for ports in by_pair)
+    assert len(set().union(*by_pair)) == (1 if layer == 2 else 2)
 
 
 def tcp_frame(src: str, dst: str, sport: int, dport: int, data: bytes) -> bytes:

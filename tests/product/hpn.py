@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,6 +81,17 @@ def until(condition: Callable[[], bool], what: str, within_s: float = DEADLINE_S
     while not condition():
         assert time.monotonic() < end, f"never: {what}"
         time.sleep(0.05)
+
+
+@contextmanager
+def lab_up(state: Path, topology: str) -> Iterator[Hpn]:
+    """With a lab of this topology file, which is down afterwards."""
+    skip_without_sandbox()
+    made = Hpn(state)
+    (state / "small.yaml").write_text(topology)
+    made.run("up", "small.yaml")
+    yield made
+    made.run("down", "--all")
 
 
 def skip_without_sandbox() -> None:

@@ -81,7 +81,7 @@ def test_each_shell_is_told_the_names_of_faults(
         ("drill new --fault tor-crash --topology tiny --target p0.s0.t0.", ["p0.s0.t0.0", "p0.s0.t0.1"]),
         ("drill new --fault no-such --target p", []),
         ("drill new --fault tor-crash --topology nowhere --target p", []),
-        ("drill run link-down --topology tiny-f", ["tiny-fat-tree"]),
+        ("drill run link-down --topology tiny-fa", ["tiny-fat-tree"]),
         ("drill run tor-d", ["tor-dataplane-death", "tor-drain"]),
         ("topology new --preset medi", ["medium"]),
         ("month stack", ["stacked-dual-tor"]),

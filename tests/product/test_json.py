@@ -13,7 +13,8 @@ import pytest
 
 from hpn import cli
 from hpn.results.run.folder import RunFolder
-from hpn.scenarios.run import calibrate, engines, session
+from hpn.scenarios.batch import matrix
+from hpn.scenarios.run import calibrate, session
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm.engines import HOST
 from tests.product.hpn import Hpn
@@ -110,11 +111,13 @@ def test_drill_run_lists_its_runs(
     assert repeats == (json.loads(written.read_text()) if len(runs) > 1 else [])
 
 
-def test_drill_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drill_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     planted(monkeypatch, tmp_path, DRILL, [link_down()])
-    monkeypatch.setattr(engines, "ENGINES", {HOST.name: HOST})
-    found = _document(capsys, "drill", "compare", str(tmp_path / "cut.yaml"), "--out", str(tmp_path / "out"))
+    monkeypatch.setattr(matrix, "ENGINES", {HOST.name: HOST})
+    where = ("--engine", "host", "--over", "engine", "--out", str(tmp_path / "out"))
+    found = _document(capsys, "drill", "matrix", str(tmp_path / "cut.yaml"), *where)
     assert list(found) == ["runs", "differences"]
+    assert list(found["runs"]) == ["base"]  # type: ignore[call-overload]  # a mapping
 
 
 def test_ci_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,7 +88,7 @@ def test_a_plug_in_that_was_written_before_hpn_was_one_package_gets_the_same_mod
         "PATTERNS.add(Pattern('old-ring', 'as before', lambda *_: []))\n"
     )
     told = hpn("--plugin", str(tmp_path), "drill", "validate", str(DRILL))
-    assert "write one of permutation, pairs, incast, near-and-far, bursts, old-ring" in told.stderr
+    assert "write one of permutation, pairs, incast, near-and-far, probes, bursts, old-ring" in told.stderr
 
 
 def test_what_a_plug_in_imports_does_not_hide_those_after_it(tmp_path: Path) -> None:

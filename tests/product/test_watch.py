@@ -20,7 +20,7 @@ import pytest
 from hpn.commands.watch import _watch
 from hpn.testbed.lab.service import control
 from hpn.testbed.lab.service.control import SupervisorGone
-from tests.product.hpn import DEADLINE_S, ROOT, Hpn, skip_without_sandbox
+from tests.product.hpn import DEADLINE_S, ROOT, Hpn, lab_up
 
 SMALL = "preset: tiny\nname: small\nhosts: 1\nrails: 1\naggs: 1\n"
 LINK = "p0.s0.h0.r0.0"
@@ -28,12 +28,8 @@ LINK = "p0.s0.h0.r0.0"
 
 @pytest.fixture
 def hpn(tmp_path: Path) -> Iterator[Hpn]:
-    skip_without_sandbox()
-    made = Hpn(tmp_path)
-    (tmp_path / "small.yaml").write_text(SMALL)
-    made.run("up", "small.yaml")
-    yield made
-    made.run("down", "--all")
+    with lab_up(tmp_path, SMALL) as up:
+        yield up
 
 
 def _until(process: subprocess.Popen[str], words: str) -> list[str]:
@@ -75,6 +71,15 @@ def test_a_look_cut_off_by_the_end_of_the_lab_is_no_error(monkeypatch: pytest.Mo
     monkeypatch.setattr(control, "follow", lambda *_: iter(([], [])))
     assert _watch(lab, view, due)
     assert lab.look.call_count == 3
+
+
+def test_events_are_shown_before_the_state_they_led_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab, view, due = (MagicMock() for _ in range(3))
+    due.over = False
+    due.draw.side_effect = [True, False]
+    monkeypatch.setattr(control, "follow", lambda *_: iter(([], ["fault restored"])))
+    assert _watch(lab, view, due)
+    assert [call[0] for call in view.method_calls] == ["show", "hear", "show"]
 
 
 def test_a_killed_supervisor_ends_it_with_one_line_and_a_stopped_one_is_named(hpn: Hpn) -> None:

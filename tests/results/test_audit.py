@@ -261,3 +261,28 @@ def test_only_outages_that_differ_for_certain_are_worse(now: Moment, change: Cha
 def test_a_return_that_begins_to_cost_packets_is_worse() -> None:
     found = compare(_answer(GOOD), _answer(replace(GOOD, back=replace(QUIET, lost=3))))
     assert [(row.change, row.told) for row in found] == [(Change.WORSE, ("lost at return 0 -> 3",))]
+
+
+SHORT = "before any fault leaf1 lacks next hops of 3 host routes: 10.0.0.1/32 by 1 of 2 links"
+
+
+def test_routes_that_lack_next_hops_are_told_everywhere(tmp_path: Path) -> None:
+    short = replace(_answer(GOOD), short_routes=(SHORT,))
+    assert SHORT in list(lines(short))
+    place = tmp_path / "report.html"
+    assert SHORT in audit_page(short, tmp_path, place)
+    path = tmp_path / "audit.json"
+    path.write_bytes(answer_json(short))
+    assert load_answer(path).short_routes == (SHORT,)
+    (found,) = json.loads(audit_sarif(short, "net.yaml", "1"))["runs"][0]["results"]
+    assert (found["ruleId"], found["level"], found["message"]["text"]) == ("short-route", "warning", f"{SHORT}.")
+    assert short.exit_code == 0, "no promise is about them"
+
+
+def test_a_route_that_lost_next_hops_since_the_base_is_worse() -> None:
+    whole, short = _answer(GOOD), replace(_answer(GOOD), short_routes=(SHORT,))
+    changed = compare(whole, short)
+    assert [(each.change, each.key) for each in changed] == [(Change.WORSE, SHORT), (Change.SAME, GOOD.key)]
+    assert comparison_exit_code(changed, short) == 1
+    assert [each.change for each in compare(short, whole)] == [Change.BETTER, Change.SAME]
+    assert {each.change for each in compare(short, short)} == {Change.SAME}

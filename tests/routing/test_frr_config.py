@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import BgpSpec
 from hpn.testbed.routing.bgp import BgpDaemon
 from hpn.testbed.routing.daemons import DAEMONS
 from hpn.testbed.routing.frr.config import HOST_ROUTES, bgpd, staticd
@@ -74,3 +77,11 @@ async def test_a_tor_that_drains_before_bgpd_listens_announces_no_host(frr: None
     assert "redistribute static" in running(tor)
     tor.announce()
     assert HOST_ROUTES in running(tor)
+
+
+def test_a_core_above_aggs_of_several_asns_uses_equal_routes_with_different_paths() -> None:
+    """Seen in a lab: without multipath-relax a Core had one of two next hops to a NIC's subnet."""
+    spec = PRESETS["tiny-same-rail"].spec
+    fabric = build(spec.model_copy(update={"bgp": BgpSpec(daemon="frr")}))
+    relaxed = {node.role for node in fabric.switches if "multipath-relax" in bgpd(fabric, node)}
+    assert relaxed == {Role.CORE}

@@ -8,11 +8,16 @@ import pytest
 
 from hpn.failover.faults import make, settled
 from hpn.testbed.errors import InputError
+from hpn.testbed.events import Event
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.wired.config_words import words_of
 from hpn.testbed.fabric.wired.configs import own_configs
+from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.process import programs
 from hpn.testbed.routing.daemons import config_problems, daemon_of, kinds_of
+from hpn.testbed.routing.frr.daemon import find_frr
+from hpn.testbed.routing.own.bird import OwnBird
+from hpn.testbed.routing.own.frr import find_vtysh
 from hpn.testbed.routing.own.notes import config_notes
 from tests.fabric.own_network import edit, write
 
@@ -56,7 +61,7 @@ def test_a_mistake_is_told_with_its_file_and_line(tmp_path: Path, switch: str, o
 def test_comments_and_peer_groups_are_read() -> None:
     text = "router bgp 65001\n neighbor F peer-group\n neighbor F remote-as 65100\n! neighbor 10.0.0.9 remote-as 1\n"
     found = words_of("x/frr.conf", text + " neighbor 10.0.0.1 peer-group F\n neighbor 10.0.0.2 remote-as external\n")
-    assert found.neighbours == {"10.0.0.1": 65100, "10.0.0.2": None}
+    assert found.neighbours == {"10.0.0.1": 65100, "10.0.0.2": "external"}
     bird = words_of(
         "bird.conf",
         "# neighbor 10.0.0.9 as 1;\nprotocol bgp 'a-b' {\n local as 65001;\n neighbor 10.0.0.1%'e0' as 2;\n}",
@@ -85,7 +90,7 @@ LEAVES = ("leaf1", "leaf2", "leaf3")
         ("../secret/frr.conf", "leads out of the topology file's folder; copy it there"),
         ("link/frr.conf", "leads out of the topology file's folder; copy it there"),
         ("leaf9/frr.conf", "No such file or directory; write a path from the topology file's folder"),
-        ("leaf1", "is no file of at most 1,000,000 bytes"),
+        ("leaf1", "is a folder without a host's configuration; write the path of a file"),
         ("big/frr.conf", "is no file of at most 1,000,000 bytes"),
         ("raw/frr.conf", "is no text; write the path of a configuration"),
         ("leaf1/startup.cfg", "hpn runs no 'startup.cfg'; write a path to one of frr.conf, bird.conf"),
@@ -110,3 +115,45 @@ def test_a_drain_of_a_tor_with_its_own_configuration_is_refused(tmp_path: Path) 
     fabric = load_fabric(str(write(tmp_path)))
     with pytest.raises(InputError, match=r"a drain would change leaf1/frr\.conf, which leaf1 runs; write tor-crash"):
         settled(make("tor-drain", "leaf1", {"grace_ns": 10**9}), fabric)
+
+
+def test_another_frr_in_path_brings_its_own_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for program in ("sbin/zebra", "bin/vtysh"):
+        (tmp_path / program).parent.mkdir()
+        (tmp_path / program).touch(0o755)
+    monkeypatch.setenv("PATH", f"/usr/bin:{tmp_path}/sbin")
+    assert (find_frr("zebra"), find_vtysh()) == (f"{tmp_path}/sbin/zebra", f"{tmp_path}/bin/vtysh")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("protocol bgp a {{ {bfd}; neighbor 10.0.0.1 as 1; }}", {"bfd": True, "bfd on": True, "bfd off": False}),
+        (
+            "template bgp t {{\n {bfd};\n}}\nprotocol bgp a from t {{\n neighbor 10.0.0.1 as 1;\n}}",
+            {"bfd graceful": True},
+        ),
+        (
+            "template bgp t {{\n bfd;\n}}\nprotocol bgp a from t {{\n {bfd};\n neighbor 10.0.0.1 as 1;\n}}",
+            {"bfd no": False},
+        ),
+        ("protocol bfd {{ {bfd}; }}\nprotocol bgp a {{\n neighbor 10.0.0.1 as 1;\n}}", {"accept ipv4": False}),
+        ("protocol bgp a {{\n neighbor 10.0.0.1 as 1;\n {bfd}\n}}", {"bfd { min rx interval 100 ms; };": True}),
+        (
+            "template bgp t from t {{}}\nprotocol bgp a from t {{\n neighbor 10.0.0.1 as 1;\n# {bfd};\n}}",
+            {"bfd": False},
+        ),
+    ],
+)
+def test_bfd_of_a_bird_conf_is_that_of_the_session_or_its_template(text: str, expected: dict[str, bool]) -> None:
+    for words, has in expected.items():
+        assert words_of("bird.conf", text.format(bfd=words)).bfd == frozenset({"10.0.0.1"} if has else ()), words
+
+
+def test_only_bgp_protocols_of_a_bird_conf_are_sessions(tmp_path: Path) -> None:
+    fabric, events = load_fabric(str(write(tmp_path, birds=("leaf2",)))), list[Event]()
+    bird = OwnBird(fabric, fabric.node("leaf2"), NetNs("leaf2", -1), events.append)
+    for name in ("device1", "kernel1", "to_spine1"):
+        bird._heard(f"2026-11-28 13:00:00.000000 <TRACE> {name}: State changed to up")
+    assert [(event.subject, event.what) for event in events] == [("Ethernet48", "established")]
+    assert bird.established == {"Ethernet48"}

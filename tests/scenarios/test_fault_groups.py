@@ -87,6 +87,16 @@ def test_a_core_is_crossed_only_between_pods() -> None:
     assert transit_flows(PODS, [AggCrash("p1.a0.0")], (within, between)) == (1,)
 
 
+@pytest.mark.parametrize(("ports", "crossing"), [(1, (1,)), (2, (0, 1))])
+def test_flows_cross_cores_from_rail_to_rail_or_from_tor_to_tor_of_a_nic(ports: int, crossing: tuple[int, ...]) -> None:
+    """With two ports a flow within a rail does so once an end has lost one of them."""
+    fabric = build(PRESETS["tiny-same-rail"].spec.model_copy(update={"nic_ports": ports}))
+    within, between = flow(0, "p0.s0.h0.r0", "p0.s1.h0.r0"), flow(1, "p0.s0.h0.r0", "p0.s1.h0.r1")
+    assert transit_flows(fabric, [CoreCrash("c0.0")], (within, between)) == crossing
+    other_rail = next(link.name for link in fabric.links if link.name.startswith("p0.r1.a0-c"))
+    assert transit_flows(fabric, [LinkDown(other_rail)], (within,)) == ()
+
+
 def test_a_plane_is_its_aggs_or_all_its_switches() -> None:
     aggs, everything = PlaneDown("plane0", Tier.AGGS), PlaneDown("plane0", Tier.ALL)
     assert aggs.dying(TINY) == ("p0.a0.0", "p0.a0.1")

@@ -185,3 +185,11 @@ def test_show_and_validate_take_a_topology_file(tmp_path: Path) -> None:
         "core-crash does not fit mine (hpn): the drill needs a Core ('c0.0'), and this fabric has none",
     )
     assert load_topology(mine).name == "mine"
+
+
+def test_the_file_of_a_drill_is_as_it_runs_there() -> None:
+    there = FabricSpec(name="wide", planes=4, hosts=3)
+    drill = catalogue.load("tor-crash", there)
+    found = catalogue.document_of("tor-crash", drill).data
+    assert found["topology"] == {"name": "wide", "planes": 4, "hosts": 3}
+    assert catalogue.document_of("tor-crash", catalogue.load("tor-crash")).data["topology"] == "tiny"

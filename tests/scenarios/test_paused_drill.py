@@ -60,6 +60,7 @@ def of_outage(verdict: Verdict) -> Check:
     return next(check for check in verdict.checks if check.text.startswith("worst outage"))
 
 
+@pytest.mark.slow
 def test_a_hole_of_55_ms_never_keeps_a_limit_of_50_ms_ten_times_wherever_the_sender_stops(tmp_path: Path) -> None:
     found = verdicts(tmp_path, PAUSE_MS, *FROM_MS)
     checks = [of_outage(verdict) for verdict in found]

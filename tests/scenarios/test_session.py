@@ -51,3 +51,19 @@ def test_a_run_says_when_it_was_made_and_of_which_experiment_it_is(tmp_path: Pat
     assert before - timedelta(milliseconds=1) <= times[0] <= times[1] < times[2]
     assert manifest.digests == identity_of(fabric, asked_of(drill, fabric)).digests, "as of the first repeat"
     assert manifest.digests == identity_in(run, replace(manifest, digests={})).digests, "and as the folder has it"
+
+
+class _Asked(Exception):
+    """What the checks before a run were asked for."""
+
+
+@pytest.mark.parametrize(("engine", "alike"), [("host", False), ("uml-virtual-time", True)])
+def test_in_virtual_time_a_drill_makes_every_probe_whatever_its_faults_need(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine: str, alike: bool
+) -> None:
+    def checked(*_given: object, raising: bool, alike: bool) -> None:
+        raise _Asked(alike)
+
+    monkeypatch.setattr("hpn.scenarios.run.session.refusals.check", checked)
+    with pytest.raises(_Asked, match=str(alike)):
+        session.run(Order(drill_from(parse(_DRILL, "short.yaml"), Path()), tmp_path, (), engine=engine), lambda _: None)

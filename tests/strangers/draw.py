@@ -38,11 +38,11 @@ _TRIES = 400
 _NAMES = ("mine", "lab-b", "rack-test", "ai-pod-7", "site-north", "poc", "gpu-cluster", "room-2")
 _ARCHITECTURES = {
     "hpn": 10, "dual-tor-clos": 3, "single-tor": 2, "stacked-dual-tor": 1, "dcn-plus": 2, "rail-only": 1, "fat-tree": 1,
-    "wired": 3,
+    "same-rail": 2, "wired": 3,
 }  # fmt: skip
 _FAULTS = {
     "link-down": 4, "link-flap": 2, "admin-down": 1, "nic-down": 1, "tor-crash": 4, "agg-crash": 2, "plane-down": 1,
-    "tor-drain": 1, "uplink-down": 2, "silent-drop": 1, "host-down": 1, "core-crash": 1, "two-links": 2,
+    "tor-drain": 1, "uplink-down": 2, "silent-drop": 1, "host-down": 1, "core-crash": 2, "two-links": 2,
 }  # fmt: skip
 """What breaks; 'uplink-down' and 'two-links' are faults of links above the ToRs, and of two links together."""
 _LIMITS: tuple[dict[str, Plain], ...] = (
@@ -149,6 +149,10 @@ def _topology(dice: random.Random, among: Mapping[str, int]) -> dict[str, Plain]
     if architecture == "fat-tree":
         data |= {"pods": 4, "segments": 2, "hosts": 2, "rails": 1, "aggs": 2, "cores": 4, "core_groups": 2}
         data |= {"uplink_rate": f"{2 * rate}G", "core_rate": f"{2 * rate}G"}
+    elif architecture == "same-rail":
+        aggs, ports = dice.choice(((1, 2), (2, 2), (2, 1), (1, 3)))
+        data |= {"aggs": aggs, "nic_ports": ports, "cores": aggs * dice.choice((1, 2)), "core_groups": aggs}
+        data |= {"pods": dice.choice((1, 1, 2)), "hosts": dice.randint(1, 4), "core_rate": f"{rate * 4}G"}
     elif architecture != "rail-only" and dice.random() < 0.2:
         data |= {"pods": 2, "cores": dice.choice((1, 2, 4)), "core_rate": f"{rate * 4}G"}
     if dice.random() < 0.2:
@@ -159,6 +163,11 @@ def _topology(dice: random.Random, among: Mapping[str, int]) -> dict[str, Plain]
         data["path_control"] = {"enabled": False}
     elif dice.random() < 0.15:
         data["path_control"] = {"policy": "steer-destinations"}
+    if architecture == "dcn-plus" and dice.random() < 0.5:
+        data["nic_ports"] = 1
+    if architecture == "hpn" and dice.random() < 0.25:
+        data["planes"] = dice.choice((1, 3, 4, 8))
+        data["hosts"] = dice.randint(1, 3)
     data["bgp"] = _bgp(dice)
     if dice.random() < 0.2:
         data["lacp"] = {"rate": "slow"} if dice.random() < 0.5 else {"mux": "independent"}

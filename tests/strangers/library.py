@@ -1,7 +1,7 @@
 """Drills of the library on fabrics that are drawn anew for each commit, in virtual time: no verdict without a cause.
 
 The seed is the commit, or STRANGERS; it is printed. Ten drills on five fabrics, streams and jobs, both datapaths:
-all of them with STRANGERS_RUNS=10, as CI runs them, four in ``make test``.
+all of them with STRANGERS_RUNS=10; CI runs six, ``make test`` four.
 """
 
 from __future__ import annotations

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from hpn.scenarios.drill.load import drill_from
 from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.build import build
-from hpn.testbed.files.document import parse
+from hpn.testbed.files.document import Plain, parse
 from tests.strangers import draw
 
 _SEEDS = range(300)
 
 
+@cache
+def _drills() -> list[dict[str, Plain]]:
+    return [draw.drill(seed) for seed in _SEEDS]
+
+
 def test_every_drawn_drill_is_one_that_hpn_takes_on_a_fabric_of_a_guests_size() -> None:
-    for seed in _SEEDS:
-        made = drill_from(parse(draw.text_of(draw.drill(seed)), f"seed {seed}"), Path())
+    for seed, drill in zip(_SEEDS, _drills(), strict=True):
+        made = drill_from(parse(draw.text_of(drill), f"seed {seed}"), Path())
         assert made.timeline.faults
         assert draw.fits(build(made.topology)), f"seed {seed}"
         assert made.timeline.end_ns <= 20 * 10**9
@@ -27,7 +33,7 @@ def test_a_seed_draws_the_same_again() -> None:
 
 
 def test_every_architecture_datapath_daemon_and_fault_is_drawn() -> None:
-    drills = [draw.drill(seed) for seed in _SEEDS]
+    drills = _drills()
     topologies = [each["topology"] for each in drills if isinstance(each["topology"], dict)]
     assert {each["architecture"] for each in topologies} == set(ARCHITECTURES)
     assert {each["lag"] for each in topologies} == {"nft", "kernel"}

@@ -21,6 +21,7 @@ from scapy.packet import Raw
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.kernel import linkwatch
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
@@ -303,6 +304,8 @@ async def test_a_link_that_is_down_costs_rate_times_outage(tmp_path: Path) -> No
             router.run([rtnl.set_link(nets.B_IF + 1, up=up)])
             if up:  # an interface that goes down loses its neighbours and routes
                 router.run(nets.westward(bench.net, 1))
+            linkwatch.carry_out(router, [nets.B_IF + 1])  # else up to a second later, where other links change too
+            linkwatch.carry_out_far(router, [nets.B_IF + 1])
             instants.append(now_ns())
             await asyncio.sleep(0.3)
     run = bench.left()
@@ -477,8 +480,10 @@ async def test_a_worker_that_stands_still_records_what_it_gives_up(tmp_path: Pat
         sent = run.sent[run.sent["flow"] == flow.id]
         assert sent["given_up"].sum() == run.report.senders[flow.id].slips >= 180
         worst = int(sent["given_up"].argmax())
-        gap_ns = int(sent["sent_ns"][worst]) - int(sent["sent_ns"][worst - 1])
-        assert int(sent["given_up"][worst]) == pytest.approx(gap_ns / MS - 11, abs=3)
+        # Not from the burst just before: the stop may fall between its tick and its stamp, which is then late too.
+        gap_ns = int(sent["sent_ns"][worst]) - int(sent["sent_ns"][worst - 2])
+        assert int(sent["given_up"][worst]) <= gap_ns / MS - 11 + 3, "a busy machine sends later than it counts"
+        assert int(sent["count"].max()) <= 12, "packets that it makes up for"
 
 
 @pytest.mark.kernel

@@ -100,7 +100,7 @@ def test_impossible_patterns_say_what_to_change() -> None:
     for pattern in ("permutation", "pairs", "incast", "near-and-far"):
         with pytest.raises(InputError, match="raise hosts or segments"):
             flows_for(lonely, pattern, load=0.5)
-    with pytest.raises(InputError, match="permutation or pairs or incast or near-and-far or bursts"):
+    with pytest.raises(InputError, match="permutation or pairs or incast or near-and-far or probes or bursts"):
         flows_for(lonely, "shuffle", load=0.5)
 
 

@@ -37,7 +37,7 @@ def _said(script: str, folder: Path, *, virtual_time: bool) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("lag", ["nft", "kernel"])
+@pytest.mark.parametrize("lag", ["nft", pytest.param("kernel", marks=pytest.mark.slow)])
 def test_264_hosts_come_up_and_break_beyond_descriptor_1024(lag: str, tmp_path: Path) -> None:
     """On ``nft`` libnftables works with descriptors from 1,024 on. Some 30 and 20 s of CPU time."""
     (tmp_path / "big.yaml").write_text(_TOPOLOGY.format(lag=lag))
@@ -48,6 +48,7 @@ def test_264_hosts_come_up_and_break_beyond_descriptor_1024(lag: str, tmp_path: 
     assert said[-1] == "lab medium is down"
 
 
+@pytest.mark.slow
 def test_132_hosts_come_up_in_real_time(tmp_path: Path) -> None:
     """There switches say more at once than we read, and the kernel drops messages; some 15 s of CPU time."""
     said = _said("hpn up medium && hpn down", tmp_path, virtual_time=False)

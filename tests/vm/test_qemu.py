@@ -81,6 +81,7 @@ def test_a_panic_is_an_error_that_quotes_the_console(qemu: Qemu) -> None:
     assert _qemu_children() == 0
 
 
+@pytest.mark.slow
 def test_a_guest_that_hangs_or_dies_is_an_error_with_its_last_words(qemu: Qemu) -> None:
     with pytest.raises(MachineError, match=r"did not end within 25 s.* thinking$"):
         qemu.run(_job("sh", "-c", "echo thinking; sleep 1000", timeout_s=25), lambda _line: None)
@@ -111,6 +112,7 @@ def test_a_qemu_that_aborts_while_booting_is_started_once_more(
     assert told[0].startswith("booting once more: the qemu guest was killed by signal 6")
 
 
+@pytest.mark.slow
 def test_a_guest_lives_as_long_as_it_tells_so_and_is_ended_when_it_does_not(tmp_path: Path) -> None:
     """The command is silent for longer than the limit; then the whole guest is stopped."""
     lines: list[str] = []
@@ -167,6 +169,7 @@ def test_ctrl_c_ends_the_guest(qemu: Qemu, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_linux_bonding_aggregates_with_our_tors(qemu: Qemu) -> None:
     """A distribution's bonding driver; and what that kernel's Soft-RoCE is worth. Whole labs: ``test_uml_lacp.py``."""
     lines: list[str] = []

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from hpn import cli
 from tests.product.bmwg_judge import differences
 from tests.product.hpn import skip_without_virtual_time
 
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
 DRILL = """
 drill: {name}
 summary: a collective over four accelerators

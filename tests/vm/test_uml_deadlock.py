@@ -40,6 +40,7 @@ def _with(tmp_path: Path, old: str, new: str) -> RunFolder:
     return folder.load(tmp_path / "run" / "deadlock-bounce")
 
 
+@pytest.mark.slow
 def test_two_failures_make_a_ring_that_the_repair_does_not_end(tmp_path: Path) -> None:
     run = twice(tmp_path, "deadlock-bounce")
     found = deadlock(_buffers(run))
@@ -57,6 +58,7 @@ def test_a_watchdog_breaks_the_ring(tmp_path: Path) -> None:
     assert all(each.is_switch for each in _buffers(run) if each.storms)
 
 
+@pytest.mark.slow
 def test_without_valleys_the_bouncing_flows_have_no_path_and_the_others_notice_nothing(tmp_path: Path) -> None:
     run = _with(tmp_path, "asn: per-switch", "asn: per-tier")
     assert deadlock(_buffers(run)) == ()

@@ -58,6 +58,7 @@ def dcqcn(tmp_path_factory: pytest.TempPathFactory) -> _Seen:
     return _seen(tmp_path_factory.mktemp("dcqcn"), "dcqcn", ", ecn: {kmin: 60 KB, kmax: 240 KB, pmax: 0.8}")
 
 
+@pytest.mark.slow
 def test_hpcc_leaves_the_queue_next_to_empty_and_stops_nobody_where_dcqcn_does(dcqcn: _Seen, tmp_path: Path) -> None:
     hpcc = _seen(tmp_path, "hpcc")
     assert hpcc.queue_ms < dcqcn.queue_ms / 10

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.process import programs
 from hpn.testbed.vm.guest import GuestJob
 from hpn.testbed.vm.uml import Uml
 
@@ -35,6 +36,20 @@ def _said(*arguments: str) -> str:
     assert result.exit_code == 0, said
     assert "skipped" not in said, said
     return said
+
+
+def test_hosts_have_what_their_own_network_files_say() -> None:
+    said = _said("tests/lab/test_own_hosts.py")
+    times = re.findall(r"took the port back after (\S+) s, (\S+) s", said)
+    assert len(times) == 2, "of nft and of the driver"
+    for late_s, soon_s in times:
+        assert 2.0 <= float(late_s) - float(soon_s) <= 3.0, said
+
+
+def test_ifup_sets_bonds_up_as_hpn_does() -> None:
+    if programs.find("ifup") is None:
+        pytest.skip("no ifup with ifenslave: apt install ifupdown ifenslave")
+    _said("tests/lag/test_ifupdown.py")
 
 
 def test_labs_of_bonding_hosts_come_up_break_and_come_back() -> None:

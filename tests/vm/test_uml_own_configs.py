@@ -37,7 +37,8 @@ def _run(tmp_path: Path, code: int) -> str:
 
 
 def test_frr_and_bird_by_their_own_files_lose_and_regain_a_tor(tmp_path: Path) -> None:
-    write(tmp_path, birds=("leaf2", "spine2"))
+    write(tmp_path, birds=("leaf1", "spine2"))  # BIRD in the ToR that boots: not all its protocols are sessions
+    edit(tmp_path, "leaf3", " bgp router-id", " no bgp log-neighbor-changes\n bgp router-id")  # heard all the same
     _run(tmp_path, 0)
     run = folder.load(tmp_path / "out" / "crash")
     sessions = {(event.node, event.subject, event.what) for event in run.events() if event.kind == "bgp"}

@@ -54,6 +54,7 @@ def _stood_still_ms(run: RunFolder) -> dict[str, float]:
     return stood
 
 
+@pytest.mark.slow
 def test_a_stuck_nic_stops_who_shares_a_link_and_then_who_shares_a_host(tmp_path: Path) -> None:
     run = twice(tmp_path, "pause-storm")
     stood = _stood_still_ms(run)
@@ -78,6 +79,7 @@ def test_a_watchdog_gives_up_the_stuck_nic_and_frees_all_others(tmp_path: Path) 
         assert stood[name] == pytest.approx(last_xoff_ms + DETECT_MS, abs=2)
 
 
+@pytest.mark.slow
 def test_storms_lower_rates_flaps_and_crashes_together_leave_lossless_switches_as_they_were(tmp_path: Path) -> None:
     skip_without_virtual_time()
     (tmp_path / "drill.yaml").write_text(FAULTS)

@@ -17,6 +17,7 @@ SWITCH = "{preset: tiny, switch: {buffer: 2 MB}}"
 OFFERED, ROOM = 240, 200  # Mbit/s of the port that is left
 
 
+@pytest.mark.slow
 def test_pfc_holds_back_what_a_crash_moves_to_the_other_plane_and_without_it_the_port_drops(tmp_path: Path) -> None:
     lossless = twice(tmp_path, "tor-crash-pfc")
     assert sum(flow.lost for flow in lossless.metrics().flows) == 0

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hpn.results.run import folder
 from tests.product.hpn import Hpn, skip_without_virtual_time
 
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
 _ABOUT_NAMES = {"manifest.json", "report.html", "fabric.json", "drill.json"}
 """Files that say which topology it was; all others hold what was measured."""
 

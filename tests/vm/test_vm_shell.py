@@ -29,7 +29,7 @@ _DEADLINE_S = 240.0  # emulated, on a busy machine
 Answer = subprocess.CompletedProcess[str]
 
 
-@pytest.fixture(params=["uml", "qemu"])
+@pytest.fixture(params=["uml", pytest.param("qemu", marks=pytest.mark.slow)])
 def engine(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     try:

@@ -79,6 +79,35 @@ def near_and_far(fabric: Fabric, seed: int, across_segments: bool = True) -> lis
     return found
 
 
+def probes(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
+    """Pair every NIC as ``near_and_far`` does and, where switches join rails, with NICs of the next rail as well.
+
+    Without those, a rail's link up to an Agg and the link down from it lie on the same paths wherever a rail has two
+    racks, and no method can tell them apart. ``seed`` and ``across_segments`` have no effect.
+    """
+    found = near_and_far(fabric, seed)
+    rails = list(_rails(fabric).values())
+    if not fabric.rails_meet or len(rails) < 2:
+        return found
+    for at, nics in enumerate(rails):
+        others = rails[(at + 1) % len(rails)]
+        found += [(nic, partner) for nic in nics for partner in _across(nic, others)]
+    return found
+
+
+def _across(nic: Nic, others: Sequence[Nic]) -> list[Nic]:
+    """Return the NICs of another rail that a NIC sends to: one at its own host's place in each of two racks."""
+    racks = _racks(others)
+    own = next((at for at, rack in enumerate(racks) if any(other.host == nic.host for other in rack)), 0)
+    shifts = dict.fromkeys((0, max(1, len(racks) // 2))) if len(racks) > 1 else {0: None}
+    chosen = []
+    for shift in shifts:
+        rack = [other for other in racks[(own + shift) % len(racks)] if other.host != nic.host]
+        if rack:
+            chosen.append(rack[sum(nic.name.encode()) % len(rack)])
+    return chosen
+
+
 def _racks(nics: Sequence[Nic]) -> list[list[Nic]]:
     """Return NICs by the ToRs that they are wired to."""
     found: dict[frozenset[str], list[Nic]] = {}

@@ -14,7 +14,7 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.traffic.flows.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, Transfers, default_sports
 from hpn.traffic.flows.framing import wire_bytes
-from hpn.traffic.flows.partners import Pair, incast, near_and_far, pairs, permutation
+from hpn.traffic.flows.partners import Pair, incast, near_and_far, pairs, permutation, probes
 from hpn.traffic.flows.port_turns import PortTurns, turns_of
 
 
@@ -84,6 +84,11 @@ PATTERNS: Registry[Pattern] = Registry(
         Pattern("pairs", "two by two, both ways", _streams(pairs)),
         Pattern("incast", "one NIC of each rail is sent to by all others", _streams(incast)),
         Pattern("near-and-far", "every NIC sends to one of its rack and to one of another", _streams(near_and_far)),
+        Pattern(
+            "probes",
+            "as `near-and-far`, and where rails meet to two NICs of the next rail: paths that locate a fault",
+            _streams(probes),
+        ),
         Pattern(
             "bursts",
             "as `permutation`, but every queue pair sends `size` at once `every` so often, all of them"

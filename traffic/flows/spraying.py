@@ -11,9 +11,9 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
+from hpn.traffic.flows.choosers import MOST_CANDIDATES
 from hpn.traffic.flows.flow import SPORT_MAX, SPORT_MIN, FlowSpec
 from hpn.traffic.flows.path_search import Router, links_of, port_of
-from hpn.traffic.flows.paths import MOST_CANDIDATES
 
 _SEARCH = 4096
 """Most draws for source ports behind one port of a NIC: if it has two ports, half of the draws fit."""

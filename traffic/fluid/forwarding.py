@@ -1,18 +1,17 @@
 """Forwarding of packets in a fabric with some failed links, as its switches would do it. PURE.
 
 The routes are those of BGP (``testbed.routing.bird.config``). A NIC's host route is at every ToR with a live link to
-it. An Agg learns it from those ToRs, or else through a Core from an Agg of that NIC's pod. A ToR takes the shortest of
-the routes that its Aggs offer. With an ASN per switch, each takes the links to neighbours one step nearer to those
-ToRs. Without a host route a packet follows the subnet's, to a ToR that drops it. Equal next hops are in the order of
-their gateways' addresses, as BIRD passes them to the kernel (nest/rt-attr.c, nexthop_compare_node). ``hashes`` computes
-which of them a packet takes.
+it. An Agg learns it from those ToRs, or else through a Core from an Agg with another ASN, which is of another pod. A
+ToR takes the shortest of the routes that its Aggs offer. With an ASN per switch, each takes the links to neighbours one
+step nearer to those ToRs. Without a host route a packet follows the subnet's, to a ToR that drops it. Equal next hops
+are in the order of their gateways' addresses, as BIRD passes them to the kernel (nest/rt-attr.c, nexthop_compare_node).
+``hashes`` computes which of them a packet takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +205,7 @@ class Forwarding:
         offered = list(self._offered(node, owners))
         least = min((length for _, length in offered), default=0)
         best = [link for link, length in offered if length == least]
-        best.sort(key=lambda link: int(IPv4Address(link.far_end(node.name).ip)))
+        best.sort(key=lambda link: link.far_end(node.name).gateway_order)
         return best[:ECMP_LIMIT]
 
     def _offered(self, node: Node, owners: Owners) -> Iterator[tuple[Link, int]]:
@@ -225,7 +224,7 @@ class Forwarding:
                 length = 2 if self._direct(far, owners) else 4
                 if length == 2 or self._by_core(far, owners):
                     yield link, length
-            elif self._serves(far, owners, self.fabric.node(node.name).pod):
+            elif self._serves(far, owners, node.asn):
                 yield link, 3
 
     def _nearer(self, node: Node, owners: Owners) -> Iterator[tuple[Link, int]]:
@@ -253,19 +252,20 @@ class Forwarding:
         return self._offers[key]
 
     def _by_core(self, agg: str, owners: Owners) -> bool:
-        pod = self.fabric.node(agg).pod
+        asn = self.fabric.node(agg).asn
         return any(
-            link.name not in self.down and self._serves(link.upper.node, owners, pod)
+            link.name not in self.down and self._serves(link.upper.node, owners, asn)
             for link in self.fabric.links_of(agg)
             if link.kind is LinkKind.CORE
         )
 
-    def _serves(self, core: str, owners: Owners, pod: int) -> bool:
-        """Return True if a Core offers the route to Aggs of ``pod``: not to its origin, whose ASN is in the path."""
-        if all(self.fabric.node(tor).pod == pod for tor in owners):
-            return False
+    def _serves(self, core: str, owners: Owners, asn: int | None) -> bool:
+        """Return True if a Core offers the route to Aggs of ``asn``: not if it has it from such, whose ASN it has."""
         return any(
-            link.name not in self.down and self._direct(link.lower.node, owners) for link in self.fabric.links_of(core)
+            link.name not in self.down
+            and self.fabric.node(link.lower.node).asn != asn
+            and self._direct(link.lower.node, owners)
+            for link in self.fabric.links_of(core)
         )
 
     def _preset(self, core: Node, owners: Owners, ingress: int) -> Link | None:

@@ -53,6 +53,8 @@ class Pods:
             problems.append("sizes by arithmetic know one uplink to each Agg and one group of Cores")
         if spec.pods > 1 and spec.cores == 0:
             problems.append(f"{spec.pods} pods do not reach each other; give cores")
+        if spec.planes > 1 and spec.nic_ports not in (None, spec.planes):
+            problems.append("sizes by arithmetic know one ToR of a NIC in each plane; leave nic_ports out")
         if spec.aggs == 0:
             problems.append("there are no Aggs; give aggs")
         if problems:
@@ -165,5 +167,5 @@ class Pods:
 
 def _own(spec: FabricSpec) -> dict[str, object]:
     """Return a topology's rates and architecture."""
-    keys = ("architecture", "nic_port_rate", "uplink_rate", "core_rate", "switch_capacity")
+    keys = ("architecture", "planes", "nic_ports", "nic_port_rate", "uplink_rate", "core_rate", "switch_capacity")
     return {key: getattr(spec, key) for key in keys}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,21 +113,29 @@ def _ports(
     def lives(nic: Numbers, at: Numbers) -> Flags:
         return ~dead[pods.access(nic, at)]
 
-    if pods.planes == 2:
+    def first(at: Numbers, works: Callable[[Numbers], Flags]) -> Numbers:
+        """Return the port itself if it works, else the next that does."""
+        found = at
+        for step in range(1, pods.tors):
+            other = (at + step) % pods.tors
+            found = np.where(~works(found) & works(other), other, found)
+        return found
+
+    if pods.planes > 1:
 
         def leads(at: Numbers) -> Flags:
             return lives(src, at) & (lives(dst, at) | (not path_control))
 
-        port = np.where(~leads(port) & leads(1 - port), 1 - port, port)
+        port = first(port, leads)
         return port, port, port
-    port = np.where(~lives(src, port) & lives(src, 1 - port), 1 - port, port)
+    port = first(port, lambda at: lives(src, at))
     same = pods.set_of(src) == pods.set_of(dst)
     far = np.where(same, port, flows.far_port[rows])
     if pods.stacked:
         tor = pods.set_of(dst) * 2
         far = np.where(broken.tors[tor + far] & ~broken.tors[tor + 1 - far], 1 - far, far)
         return port, far, np.where(~lives(dst, far) & lives(dst, 1 - far), 1 - far, far)
-    far = np.where(~lives(dst, far) & lives(dst, 1 - far), 1 - far, far)
+    far = first(far, lambda at: lives(dst, at))
     return port, far, far
 
 

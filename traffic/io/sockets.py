@@ -14,7 +14,7 @@ from hpn.traffic.flows.flow import ROCE_PORT
 
 _SO_TIMESTAMPNS = 35
 _SO_MEMINFO, _SK_MEMINFO_DROPS, _SK_MEMINFO_VARS = 55, 8, 9
-_IP_MTU_DISCOVER, _IP_PMTUDISC_DO, _IP_RECVTOS = 10, 2, 13
+_IP_MTU_DISCOVER, _IP_PMTUDISC_PROBE, _IP_RECVTOS = 10, 3, 13
 _SOL_UDP, _UDP_SEGMENT = 17, 103
 
 MAX_BURST_BYTES = 65_507
@@ -37,12 +37,14 @@ def open_receiver(ns: NetNs, ip: str, *, tos: bool = False) -> socket.socket:
 def open_sender(ns: NetNs, ip: str, sport: int, segment_bytes: int = 0) -> socket.socket:
     """Open a socket that sends from ``ip``:``sport``, unconnected so that the kernel writes IP id 0 and DF. OSError.
 
+    As an adapter does, it ignores ICMP that asks for smaller packets.
+
     With ``segment_bytes`` a larger buffer leaves in segments of that size (UDP_SEGMENT); IP ids count up from 0.
     Unconnected also keeps the socket's own hash out of ECMP decisions (FACTS trap 1).
     """
     sock = _open(ns)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # queue pairs may share a source port, as in RoCE
-    sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_DO)
+    sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_PROBE)
     enlarge_send(sock, _BUFFER_BYTES)
     if segment_bytes:
         sock.setsockopt(_SOL_UDP, _UDP_SEGMENT, segment_bytes)

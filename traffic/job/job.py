@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from hpn.testbed.errors import InputError
@@ -40,10 +41,13 @@ class Site:
 
 
 class Work(Protocol):
-    """Work of a job's ranks in an iteration."""
+    """Work of a job's ranks in an iteration: immutable, so that equal works on equal sites have one layout."""
 
     def compose(self, composer: Composer, site: Site) -> None:
         """Write the ranks' operations. InputError when the work does not fit the site."""
+
+    def __hash__(self) -> int:
+        """Return the same for equal works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class Job:
     background: frozenset[int] = frozenset()
 
 
+@lru_cache(maxsize=4)  # a drill is laid out when it is checked and when it runs; those of a suite share jobs
 def build(work: Work, site: Site, checkpoints: Checkpoints | None = None) -> Job:
     """Lay out a job on its site. InputError when something does not fit."""
     if checkpoints is None:

@@ -10,6 +10,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.streams.qp import AckPolicy, RetryPolicy, ack_delay_ns
 from hpn.traffic.workers.messages import (
+    Message,
     Progress,
     Replace,
     Replaced,
@@ -20,9 +21,16 @@ from hpn.traffic.workers.messages import (
 from hpn.traffic.workers.placement import place
 from hpn.traffic.workers.pool import WorkerPool
 
+Follow = Callable[[int, Progress], None]
+"""Function of a worker's number and its progress message, with ``highest``."""
+
 
 class TrafficEngine(WorkerPool):
-    """Flows between NICs in the given host namespaces; records go to ``out``. Call start, begin, ..., finish."""
+    """Flows between NICs in the given host namespaces; records go to ``out``. Call start, begin, ..., finish.
+
+    ``follow`` is called with each progress message as it comes. Without ``keeps_records`` packets are only counted, and
+    the engine ends by ``close``.
+    """
 
     MODULE = "hpn.traffic.streams.worker"
     REPORT = WorkerReport
@@ -38,10 +46,14 @@ class TrafficEngine(WorkerPool):
         progress: Callable[[Progress], None] | None = None,
         realtime: bool = False,
         tick_ns: int = 1_000_000,
+        follow: Follow | None = None,
+        keeps_records: bool = True,
     ) -> None:
         super().__init__(flows, place(flows, workers), namespaces, out, sink, progress)
         self._realtime = realtime
         self._tick_ns = tick_ns
+        self._follow = follow
+        self._keeps_records = keeps_records
         self._ack = AckPolicy(delay_ns=ack_delay_ns(map(RetryPolicy.of, flows)))
 
     async def replace(self, closes: Sequence[int], starts: Sequence[int], timeout_s: float = 5.0) -> None:
@@ -79,6 +91,13 @@ class TrafficEngine(WorkerPool):
                 ack_packets=self._ack.packets,
                 ack_delay_ns=self._ack.delay_ns,
                 realtime=self._realtime,
+                keeps_records=self._keeps_records,
+                tells_highest=self._follow is not None,
             )
             for index in used
         ]
+
+    def _heard(self, worker: int, message: Message) -> None:
+        if self._follow is not None and isinstance(message, Progress):
+            self._follow(worker, message)
+        super()._heard(worker, message)

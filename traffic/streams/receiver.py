@@ -91,6 +91,7 @@ class Received:
     """Receive counts for the report."""
 
     per_flow: I64
+    highest: I64  # sequence number of each flow; -1: nothing intact
     packets: int = 0  # of any kind
     icrc_bad: int = 0
     foreign: int = 0  # not ours, or for a flow that is not received here or closed
@@ -119,7 +120,7 @@ class Receiver:
         policy: AckPolicy,
     ) -> None:
         self.flows = tuple(sorted(flows, key=lambda f: f.id))
-        self.received = Received(np.zeros(len(flows), np.int64))
+        self.received = Received(np.zeros(len(flows), np.int64), np.full(len(flows), -1, np.int64))
         self.responders = Responders(self.flows, namespaces, policy)
         self._records = records
         self._icrc = {data_bytes(mtu): wire.DataIcrc(mtu) for mtu in sorted(set(path_mtus))}
@@ -230,6 +231,7 @@ class Receiver:
         np.maximum.at(highest, local, seq)
         np.minimum.at(lowest, local, seq)
         self.received.per_flow += arrived
+        np.maximum(self.received.highest, highest, out=self.received.highest)
         at = now_ns()
         for flow in np.flatnonzero(arrived).tolist():
             self.responders.on_data(flow, int(lowest[flow]), int(highest[flow]), int(arrived[flow]), at)
@@ -237,6 +239,10 @@ class Receiver:
     def counts(self) -> dict[int, int]:
         """Return the number of intact packets recorded, by flow id."""
         return dict(zip((f.id for f in self.flows), self.received.per_flow.tolist(), strict=True))
+
+    def highest(self) -> dict[int, int]:
+        """Return the highest sequence number received intact, by flow id; -1 if none was."""
+        return dict(zip((f.id for f in self.flows), self.received.highest.tolist(), strict=True))
 
     def move_ack(self, flow: int, sport: int) -> int:
         """Acknowledge the flow with id ``flow`` from another source port; return the time of the change. OSError."""

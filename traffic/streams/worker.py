@@ -68,8 +68,8 @@ class Worker:
         self._realtime = setup.realtime and _be_realtime()
         raise_file_limit(len(setup.senders) + len(setup.receivers) + len(setup.nics))
         namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
-        self._sent = RecordFile(Path(setup.out, f"sent-{setup.index}.bin"), SENT)
-        self._records = RecordFile(Path(setup.out, f"received-{setup.index}.bin"), RECEIVED)
+        self._sent = RecordFile(_record_path(setup, "sent"), SENT)
+        self._records = RecordFile(_record_path(setup, "received"), RECEIVED)
         mtus = sorted({f.path_mtu for f in (*setup.senders, *setup.receivers)})
         self._senders = [
             Sender([f for f in setup.senders if f.path_mtu == mtu], namespaces, self._sent, setup.tick_ns)
@@ -188,7 +188,9 @@ class Worker:
         sent: dict[int, int] = {}
         for sender in self._senders:
             sent.update(zip((f.id for f in sender.flows), sender.schedule.next_seq.tolist(), strict=True))
-        return Progress(at_ns, sent, self._receiver.counts())
+        if not self._setup.tells_highest:
+            return Progress(at_ns, sent, self._receiver.counts())
+        return Progress(at_ns, sent, self._receiver.counts(), self._receiver.highest(), self._receiver.drops())
 
     def _finish(self, finish: Finish) -> None:
         drain(self._ticker, self._setup.tick_ns, finish, self._drained)
@@ -223,6 +225,10 @@ class Worker:
             late_ticks=self._late_ticks,
             cpu_s=time.process_time(),
         )
+
+
+def _record_path(setup: Setup, name: str) -> Path:
+    return Path(setup.out, f"{name}-{setup.index}.bin") if setup.keeps_records else Path(os.devnull)
 
 
 def _be_realtime() -> bool:

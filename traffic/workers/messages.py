@@ -49,6 +49,8 @@ class Setup(Assignment):
     ack_packets: int
     ack_delay_ns: int
     realtime: bool
+    keeps_records: bool = True  # False: packets are only counted
+    tells_highest: bool = False  # its progress has ``highest`` and ``drops``
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +114,17 @@ class TrafficReport:
 
 @dataclass(frozen=True, slots=True)
 class Progress(Message):
-    """Progress of a run: packets of each flow so far. Multiply by the path MTU for payload bytes."""
+    """Progress of a run: packets of each flow so far. Multiply by the path MTU for payload bytes.
+
+    ``highest``: the highest sequence number received intact, by flow, -1 if none was: what is missing below it is lost.
+    ``drops``: datagrams that the worker did not read in time.
+    """
 
     at_ns: int
     sent: Mapping[int, int] = field(default_factory=dict)
     received: Mapping[int, int] = field(default_factory=dict)
+    highest: Mapping[int, int] = field(default_factory=dict)
+    drops: int = 0
 
 
 # Engine to worker (after Setup)

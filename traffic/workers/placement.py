@@ -6,9 +6,23 @@ the same packet rate, and no worker both sends and receives the same flow. Then 
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping, Sequence
 
 from hpn.traffic.flows.flow import FlowSpec
+
+_WORKER_PPS = 5000
+"""Packets per second that one worker handles with ease.
+
+A tick costs about the same for few packets as for many, so fewer workers cost less.
+"""
+
+
+def workers_for(flows: Sequence[FlowSpec]) -> int:
+    """Return how many workers carry these streams best on this machine."""
+    wanted = math.ceil(sum(flow.rate_pps for flow in flows) / _WORKER_PPS)
+    return max(1, min(os.cpu_count() or 1, len(flows), wanted))
 
 
 def place(flows: Sequence[FlowSpec], workers: int) -> Mapping[str, int]:

@@ -24,6 +24,7 @@ Counts = npt.NDArray[np.uint32]
 Sizes = npt.NDArray[np.uint64]
 """The same in bytes."""
 Records = npt.NDArray[np.void]
+Reals = npt.NDArray[np.float64]
 
 _DELAY_STEP_US = 100
 """Resolution of delays: finer than a picture shows, and coarse enough that host noise compresses well."""
@@ -51,11 +52,15 @@ class StreamSeries:
 
 @dataclass(frozen=True, eq=False)
 class MessageSeries:
-    """Series of a job's queue pairs: payload bytes."""
+    """Series of a job's queue pairs: payload bytes, and the time in which a message was under way.
+
+    ``busy_us`` is None of runs that did not store it.
+    """
 
     bins: Bins
     flows: tuple[SeriesFlow, ...]
     size_bytes: Sizes
+    busy_us: Counts | None = None
 
 
 def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
@@ -76,9 +81,14 @@ def message_series(messages: Records, flows: Sequence[FlowSpec], bins: Bins) -> 
     """Return the bytes of messages (``traffic.jobengine.records.MESSAGE``), each spread evenly over its own time."""
     edges_ns = bins.start_ns + np.arange(bins.count + 1) * bins.width_ns
     found = np.zeros((len(flows), bins.count), np.uint64)
+    busy_us = np.zeros((len(flows), bins.count), np.uint32)
     for at, flow in enumerate(flows):
-        found[at] = _spread(messages[messages["flow"] == flow.id], edges_ns)
-    return MessageSeries(bins, series_flows(flows), found)
+        mine = messages[messages["flow"] == flow.id]
+        mine = mine[np.argsort(mine["completed_ns"], kind="stable")]
+        begin_ns, end_ns = _under_way(mine)
+        found[at] = _spread(mine["bytes"].astype(np.float64), begin_ns, end_ns, edges_ns)
+        busy_us[at] = _spread((end_ns - begin_ns) / 1000, begin_ns, end_ns, edges_ns)
+    return MessageSeries(bins, series_flows(flows), found, busy_us)
 
 
 def _per_bin(times_ns: Ints, bins: Bins, weights: Ints | None = None) -> Ints:
@@ -100,19 +110,24 @@ def _delays(trace: FlowTrace, bins: Bins) -> Ints:
     return np.clip(steps, 0, np.iinfo(np.uint32).max)
 
 
-def _spread(messages: Records, edges_ns: Ints) -> Ints:
-    """Return the bytes in each bin as integers without rounding loss: the differences of the rounded sums.
+def _under_way(messages: Records) -> tuple[Ints, Ints]:
+    """Return when each message of a queue pair began and ended, in order: it sends them in turn."""
+    end: Ints = messages["completed_ns"].astype(np.int64)
+    before: Ints = np.concatenate([messages["posted_ns"][:1].astype(np.int64), end[:-1]])
+    posted: Ints = messages["posted_ns"].astype(np.int64)
+    begin = np.maximum(posted, before)
+    return np.where(begin < end, begin, end - 1), end
+
+
+def _spread(amounts: Reals, begin_ns: Ints, end_ns: Ints, edges_ns: Ints) -> Ints:
+    """Return the amount in each bin as integers without rounding loss: the differences of the rounded sums.
 
     Messages of a queue pair follow each other, so the sum grows linearly from each one's begin to its end.
     """
-    if not len(messages):
+    if not len(amounts):
         return np.zeros(len(edges_ns) - 1, np.int64)
-    messages = messages[np.argsort(messages["completed_ns"], kind="stable")]
-    end = messages["completed_ns"].astype(np.int64)
-    before = np.concatenate([messages["posted_ns"][:1].astype(np.int64), end[:-1]])
-    begin = np.minimum(np.maximum(messages["posted_ns"], before), end - 1)
-    done = np.cumsum(messages["bytes"].astype(np.float64))
-    times = np.maximum.accumulate(np.stack([begin, end], axis=1).ravel())
-    sums = np.stack([done - messages["bytes"], done], axis=1).ravel()
-    whole: Ints = np.diff(np.rint(np.interp(edges_ns, times, sums)).astype(np.int64))
-    return whole
+    done = np.cumsum(amounts)
+    times = np.maximum.accumulate(np.stack([begin_ns, end_ns], axis=1).ravel())
+    sums = np.stack([done - amounts, done], axis=1).ravel()
+    whole: Ints = np.rint(np.interp(edges_ns, times, sums)).astype(np.int64)
+    return whole[1:] - whole[:-1]

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from hpn.testbed import plugins
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.wired.configs import names_in
 from hpn.testbed.files.document import read
 
 MOST_BYTES = 32 << 20
@@ -120,8 +121,18 @@ def _words(file: Path) -> Iterator[str]:
                 yield from (text, *text.split())
             case Mapping() as section:
                 todo += section.values()
+                if isinstance(folder := section.get("config"), str):
+                    yield from _of_host(file.parent / folder, folder)
             case Iterable() as items:
                 todo += items
+
+
+def _of_host(path: Path, folder: str) -> Iterator[str]:
+    """Yield the files of a folder that is a host's configuration in a topology."""
+    try:
+        yield from (f"{folder}/{name}" for name in (names_in(path) if path.is_dir() else ()))
+    except (OSError, ValueError):
+        return  # the topology is refused for it
 
 
 def _is_file(path: Path) -> bool:

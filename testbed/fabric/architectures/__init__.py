@@ -9,6 +9,7 @@ from hpn.testbed.fabric.architectures import (
     fat_tree,
     hpn,
     rail_only,
+    same_rail,
     single_tor,
     stacked_dual_tor,
     wired,
@@ -39,5 +40,6 @@ ARCHITECTURES = Architectures(
     dcn_plus.ARCHITECTURE,
     rail_only.ARCHITECTURE,
     fat_tree.ARCHITECTURE,
+    same_rail.ARCHITECTURE,
     wired.ARCHITECTURE,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hpn.testbed.fabric.architectures.architecture import Architecture, Preset, Problem
-from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_PORT, ONE_TOR, clos, racks
+from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_PLANE, ONE_PORT, ONE_TOR, clos, racks
 from hpn.testbed.fabric.builder import Builder
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
@@ -55,7 +55,7 @@ def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
 ARCHITECTURE = Architecture(
     "fat-tree",
     "k-ary fat tree: k pods of k/2 ToRs and k/2 Aggs below (k/2)^2 Cores, all links alike",
-    {"stack": NOT_STACKED, "lacp.port_id_offset": ONE_TOR, "nic": ONE_PORT},
+    {"planes": ONE_PLANE, "nic_ports": ONE_PORT, "stack": NOT_STACKED, "lacp.port_id_offset": ONE_TOR, "nic": ONE_PORT},
     _build,
     _contradictions,
     core_ports="hash",

@@ -1,8 +1,14 @@
-"""HPN: non-stacked dual-ToR, dual plane. Port k of a NIC goes to ToR k, in plane k (paper sections 4, 6)."""
+"""HPN: non-stacked dual-ToR, dual plane. Port k of a NIC goes to ToR k, in plane k (paper sections 4, 6).
+
+Planes are a number: NICs of eight ports in eight planes are the networks of MRC (OCP, 2026). Oracle's Acceleron splits
+an 800G NIC into four planes of 200G, each a Clos (Oracle's blog on multiplanar networks, 2025); it gives no counts.
+"""
 
 from __future__ import annotations
 
-from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
+from collections.abc import Iterable
+
+from hpn.testbed.fabric.architectures.architecture import Architecture, Preset, Problem
 from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, clos, racks
 from hpn.testbed.fabric.builder import Builder
 from hpn.testbed.fabric.model import Fabric
@@ -49,20 +55,34 @@ _PRESETS = (
         "two HPN pods under a core tier: 30,720 GPUs, Aggs 15:1 oversubscribed upwards; for plan, not for up",
         FabricSpec(name="pods", pods=2, segments=15, hosts=128, spare_hosts=8, rails=8, aggs=60, cores=8),
     ),
+    Preset(
+        "4 hosts whose NICs have 4 ports of 200G in 4 planes, as Oracle's Acceleron has them: 20 nodes",
+        FabricSpec(name="tiny-four-planes", segments=2, hosts=2, planes=4, aggs=2),
+    ),
 )
 
 
 def _build(spec: FabricSpec) -> Fabric:
-    """Build two ToRs per segment and rail, one in each plane."""
+    """Build a ToR per segment, rail and port of a NIC; port k is of plane k modulo the number of planes."""
     builder = Builder(spec)
-    clos(builder, racks(builder, tors=2, planes=2), planes=2)
-    return builder.finish(planes=2)
+    sets = racks(builder, tors=spec.ports_of_nic, planes=spec.planes)
+    clos(builder, sets, planes=spec.planes)
+    return builder.finish(planes=spec.planes)
+
+
+def _contradictions(spec: FabricSpec) -> Iterable[Problem]:
+    """Yield ports of a NIC that its planes cannot share."""
+    ports = spec.ports_of_nic
+    if ports % spec.planes:
+        most = -(-ports // spec.planes) * spec.planes
+        yield ("nic_ports",), f"nic_ports is {ports}, which {spec.planes} planes cannot share; write {most}"
 
 
 ARCHITECTURE = Architecture(
     "hpn",
-    "non-stacked dual-ToR, two planes that share nothing above the NIC",
+    "non-stacked dual-ToR, two planes (or up to eight) that share nothing above the NIC",
     {"stack": NOT_STACKED},
     _build,
+    _contradictions,
     presets=_PRESETS,
 )

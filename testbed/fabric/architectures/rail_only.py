@@ -1,13 +1,14 @@
 """Rail-only: every rail a network by itself, no switch between rails (Wang et al., arXiv 2307.12169).
 
 Rail switches are our ToRs, one port per NIC as in that paper; a rail larger than one switch is a two-tier Clos of its
-own. Traffic that must change rails does so inside a host.
+own. Traffic that must change rails does so inside a host. DeepSeek-V3's multi-plane fat tree (arXiv 2505.09343, table
+3) is this by another name: each of a host's eight NICs is in a plane of its own, a two-layer fat tree.
 """
 
 from __future__ import annotations
 
 from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
-from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_PORT, ONE_TOR, racks, up
+from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_PLANE, ONE_PORT, ONE_TOR, racks, up
 from hpn.testbed.fabric.builder import Builder
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
@@ -36,6 +37,8 @@ ARCHITECTURE = Architecture(
         "core_ports": _ONE_NETWORK,
         "lacp.port_id_offset": ONE_TOR,
         "nic": ONE_PORT,
+        "nic_ports": ONE_PORT,
+        "planes": ONE_PLANE,
         "stack": NOT_STACKED,
     },
     _build,
@@ -44,6 +47,18 @@ ARCHITECTURE = Architecture(
         Preset(
             "4 hosts x 2 rails, each rail 2 ToRs and 2 Aggs of its own: no way between the rails",
             FabricSpec(name="tiny-rail-only", architecture="rail-only", segments=2, hosts=2, rails=2, aggs=2),
+        ),
+        Preset(
+            "DeepSeek-V3's fat tree of eight planes: 16,384 GPUs, 768 switches of 64 x 400G; for plan, not for up",
+            FabricSpec(
+                name="deepseek-planes",
+                architecture="rail-only",
+                segments=64,
+                hosts=32,
+                rails=8,
+                aggs=32,
+                switch_capacity=25_600 * 10**9,
+            ),
         ),
     ),
 )

@@ -6,7 +6,7 @@ The cost of a stack is modelled too: the peer link takes a port of each ToR.
 from __future__ import annotations
 
 from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
-from hpn.testbed.fabric.architectures.wiring import clos, racks
+from hpn.testbed.fabric.architectures.wiring import ONE_PLANE, clos, racks
 from hpn.testbed.fabric.builder import Builder, scaled
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
@@ -26,6 +26,8 @@ ARCHITECTURE = Architecture(
     "stacked-dual-tor",
     "stacked dual-ToR below a single plane: a primary, a secondary and a peer link per set",
     {
+        "nic_ports": "a stack is two ToRs; leave it out, or write architecture: dual-tor-clos",
+        "planes": ONE_PLANE,
         "lacp.tor_system_ids": "a stack is one LACP speaker; write lacp.system_id, or architecture: dual-tor-clos",
     },
     _build,

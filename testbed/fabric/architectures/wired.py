@@ -11,16 +11,19 @@ from pathlib import PurePath
 
 from hpn.testbed.fabric.addresses import NicPlan
 from hpn.testbed.fabric.architectures.architecture import Architecture, Problem
+from hpn.testbed.fabric.bonding import Bonding
 from hpn.testbed.fabric.builder import check_tor_names, scaled
-from hpn.testbed.fabric.draft import Cable, FabricDraft, unnumbered
+from hpn.testbed.fabric.draft import Cable, FabricDraft, LinkAddresses, unnumbered
 from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Role
 from hpn.testbed.fabric.spec import WIRED, FabricSpec
 from hpn.testbed.fabric.wired.cables import Cabling, HostNic, WiredCable, cabling_of
 from hpn.testbed.fabric.wired.config_words import KINDS, SwitchConfig
 from hpn.testbed.fabric.wired.configs import configs_of
+from hpn.testbed.fabric.wired.host_configs import format_of, own_hosts, with_nics
+from hpn.testbed.fabric.wired.host_rules import host_problems
 from hpn.testbed.fabric.wired.rules import given_asns, wiring_problems
 from hpn.testbed.fabric.wired.structure import Structure, structure_of
-from hpn.testbed.fabric.wired.wiring_spec import WiringSpec
+from hpn.testbed.fabric.wired.wiring_spec import WiredNode, WiringSpec
 from hpn.testbed.files.document import shorten
 
 _COUNTED = "the wiring has every node; leave it out"
@@ -29,19 +32,23 @@ _COUNTED = "the wiring has every node; leave it out"
 def _build(spec: FabricSpec) -> Fabric:
     """Build the wiring of ``spec``, in the order of its nodes and links."""
     wiring = _wiring(spec)
+    hosts = own_hosts(spec)
     cabling = cabling_of(wiring)
     found = structure_of(wiring, cabling)
-    sizes = [max(numbers, default=0) + 1 for numbers in ((nic.rail for nic in cabling.nics), found.indexes.values())]
+    of_hosts = (found.indexes[name] for name, node in wiring.nodes.items() if node.role == "host")
+    sizes = [max(numbers, default=0) + 1 for numbers in ((nic.rail for nic in cabling.nics), of_hosts)]
     draft = FabricDraft(spec, NicPlan.for_sizes(sizes[0], len(found.blocks), sizes[1]))
     configs = configs_of(wiring)
-    nodes = {name: _add_node(draft, name, found, configs.get(name)) for name in wiring.nodes}
+    nodes = {name: _add_node(draft, name, given, found, configs.get(name)) for name, given in wiring.nodes.items()}
     check_tor_names(draft.nodes, "lacp.tor_system_ids", spec.lacp.tor_system_ids)
     check_tor_names(draft.nodes, "stack.tor_versions", spec.stack.tor_versions)
     by_first = {cabling.first_end(nic): nic for nic in cabling.nics}
     networks = _rail_networks(cabling)
     for cable in cabling.cables:
         if cable.lower in by_first:
-            _add_nic(draft, by_first[cable.lower], nodes, found, networks)
+            nic = by_first[cable.lower]
+            own = hosts[nic.host].options.get(nic.lag) if nic.host in hosts else None
+            _add_nic(draft, nic, nodes, found, networks, None if own is None else own.bonding)
         elif nodes[cable.lower[0]].is_switch:
             _add_switch_link(draft, cable, nodes, _addresses(cable, configs))
     for stack in wiring.stacks:
@@ -52,13 +59,14 @@ def _build(spec: FabricSpec) -> Fabric:
 
 
 def _wiring(spec: FabricSpec) -> WiringSpec:
-    if spec.wiring is None:
+    """Return the wiring with the NICs that hosts' own configurations have."""
+    wiring = with_nics(spec)
+    if wiring is None:
         raise ValueError(f"{spec.name} has no wiring")
-    return spec.wiring
+    return wiring
 
 
-def _add_node(draft: FabricDraft, name: str, found: Structure, config: SwitchConfig | None) -> Node:
-    given = _wiring(draft.spec).nodes[name]
+def _add_node(draft: FabricDraft, name: str, given: WiredNode, found: Structure, config: SwitchConfig | None) -> Node:
     node = Node(
         name,
         Role(given.role),
@@ -81,10 +89,15 @@ def _add_node(draft: FabricDraft, name: str, found: Structure, config: SwitchCon
 
 
 def _add_nic(
-    draft: FabricDraft, nic: HostNic, nodes: Mapping[str, Node], found: Structure, networks: Mapping[int, str]
+    draft: FabricDraft,
+    nic: HostNic,
+    nodes: Mapping[str, Node],
+    found: Structure,
+    networks: Mapping[int, str],
+    bonding: Bonding | None,
 ) -> None:
     host = nodes[nic.host]
-    made = unnumbered(f"{nic.host}.r{nic.rail}", nic.host, nic.rail, nic.lag)
+    made = replace(unnumbered(f"{nic.host}.r{nic.rail}", nic.host, nic.rail, nic.lag), bonding=bonding)
     if nic.given.ip is not None:
         given = IPv4Interface(nic.given.ip)
         made = replace(
@@ -101,24 +114,28 @@ def _add_nic(
     draft.add_nic(made, host, found.blocks[host.pod, host.segment or 0], cables)
 
 
-def _add_switch_link(
-    draft: FabricDraft, cable: WiredCable, nodes: Mapping[str, Node], pair: tuple[str, str] | None
-) -> None:
+def _add_switch_link(draft: FabricDraft, cable: WiredCable, nodes: Mapping[str, Node], pair: LinkAddresses) -> None:
     lower, upper = nodes[cable.lower[0]], nodes[cable.upper[0]]
     kind = LinkKind.PEER if lower.role is upper.role else LinkKind.CORE if upper.role is Role.CORE else LinkKind.FABRIC
     rate_bps = _rate(draft.spec, cable, upper.role)
-    draft.add_switch_link(kind, (lower, upper), (cable.lower[1], cable.upper[1]), rate_bps, cable.name, pair)
+    ports = cable.lower[1], cable.upper[1]
+    draft.add_switch_link(kind, (lower, upper), ports, rate_bps, cable.name, pair, cable.link.mtu)
 
 
-def _addresses(cable: WiredCable, configs: Mapping[str, SwitchConfig]) -> tuple[str, str] | None:
-    """Return a link's addresses, the lower end's first: the file's, else those of both configurations, else None."""
+def _addresses(cable: WiredCable, configs: Mapping[str, SwitchConfig]) -> LinkAddresses:
+    """Return a link's addresses, the lower end's first: the file's, else those of both configurations.
+
+    Where both speak BGP unnumbered there is none. None: hpn numbers the link.
+    """
     given = cable.link.addresses
     if given is not None:
         return (given[1], given[0]) if cable.turned else (given[0], given[1])
-    low, high = (
-        configs[end[0]].addresses.get(end[1]) if end[0] in configs else None for end in (cable.lower, cable.upper)
-    )
-    return None if low is None or high is None else (low, high)
+    ends = [(configs.get(node), port) for node, port in (cable.lower, cable.upper)]
+    low, high = (None if config is None else config.addresses.get(port) for config, port in ends)
+    if low is not None and high is not None:
+        return low, high
+    without = all(config is not None and port in config.interfaces for config, port in ends)
+    return (None, None) if without else None
 
 
 def _rate(spec: FabricSpec, cable: WiredCable, role: Role) -> int:
@@ -148,16 +165,20 @@ def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
     if spec.wiring is None:
         yield ("architecture",), "architecture wired needs a wiring; hpn topology export tiny writes an example"
         return
-    problems = list(wiring_problems(spec.wiring))
+    problems = [*_configs(spec), *host_problems(spec, spec.wiring)]
+    if problems:
+        yield from problems
+        return
+    wiring = _wiring(spec)
+    problems = list(wiring_problems(wiring))
     asns = given_asns(spec.wiring)
     if asns and not spec.bgp.valleys:
         first = next(iter(asns))
         text = f"{first} has an ASN of its own, and per-tier ASNs are hpn's; write bgp: {{asn: per-switch}}"
         problems.append((("wiring", "nodes", first, "asn"), text))
-    problems += _configs(spec)
     yield from problems
     if not problems:
-        yield from _planes_and_rails(spec.wiring)
+        yield from _planes_and_rails(wiring)
 
 
 def _configs(spec: FabricSpec) -> Iterator[Problem]:
@@ -169,6 +190,10 @@ def _configs(spec: FabricSpec) -> Iterator[Problem]:
         where = ("wiring", "nodes", name, "config")
         if isinstance(node.config, str):
             yield where, f"{shorten(node.config)} is read from a topology file only; write {{file: ..., text: ...}}"
+        elif node.role == "host":
+            if format_of(node.config) is None:
+                text = f"hpn reads no {shorten(PurePath(node.config.file).name)} of a host"
+                yield where, f"{text}; write interfaces, a netplan .yaml, or a folder with *.netdev and *.network"
         elif (kind := PurePath(node.config.file).name) not in KINDS:
             yield where, f"hpn runs no {shorten(kind)}; write a path to one of {', '.join(KINDS)}"
         elif not spec.bgp.valleys:
@@ -180,10 +205,11 @@ def _planes_and_rails(wiring: WiringSpec) -> Iterator[Problem]:
     found = structure_of(wiring, cabling)
     for nic in cabling.nics if found.planes > 1 else ():
         planes = [found.planes_of[tor] for tor in nic.tors]
-        if planes != list(range(found.planes)):
+        in_turn = [port % found.planes for port in range(max(found.planes, len(planes)))]
+        if planes != in_turn or len(planes) % found.planes:
             where = ("wiring", "nodes", nic.host, *(("nics", nic.lag) if wiring.nodes[nic.host].nics else ()))
             there, wanted = (", ".join(map(str, each)) for each in (planes, range(found.planes)))
-            yield where, f"the ports of {nic.lag} lead to planes {there}; a NIC has one for each, in order: {wanted}"
+            yield where, f"the ports of {nic.lag} lead to planes {there}; a NIC has as many for each, in turn: {wanted}"
     given = [nic.given.ip is not None for nic in cabling.nics]
     if any(given) and not all(given):
         bare = cabling.nics[given.index(False)]
@@ -200,7 +226,20 @@ ARCHITECTURE = Architecture(
     WIRED,
     "your own network, node by node and link by link, under wiring: (docs/your-network.md)",
     dict.fromkeys(
-        ("pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups"), _COUNTED
+        (
+            "pods",
+            "segments",
+            "hosts",
+            "spare_hosts",
+            "rails",
+            "planes",
+            "nic_ports",
+            "aggs",
+            "uplinks",
+            "cores",
+            "core_groups",
+        ),
+        _COUNTED,
     ),
     _build,
     _contradictions,

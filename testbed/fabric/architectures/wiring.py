@@ -12,17 +12,18 @@ ToRSet = tuple[Node, ...]
 
 NOT_STACKED = "its ToRs are not stacked; leave it out, or write architecture: stacked-dual-tor"
 ONE_PORT = "a NIC has one port, so there is nothing to select; leave it out"
+ONE_PLANE = "all its ToRs are of one plane; leave it out, or write architecture: hpn"
 ONE_TOR = "a set has one ToR, so no port ID can be taken twice; leave it out"
 
 
 def racks(builder: Builder, *, tors: int, planes: int, per_rail: bool = True) -> list[ToRSet]:
     """Add hosts and their ToR sets: ``tors`` ToRs per segment and rail, or per segment when not ``per_rail``.
 
-    ToR k of a set belongs to plane k modulo ``planes``. A NIC has a port to each ToR of its set, port k to ToR k, and
-    its full rate is spread over them.
+    ToR k of a set belongs to plane k modulo ``planes``. A NIC has a port to each ToR of its set, port k to ToR k. A NIC
+    with one port has the rate of two.
     """
     spec = builder.spec
-    rate_bps = scaled(spec.nic_port_rate * 2 // tors, spec)
+    rate_bps = scaled(spec.nic_port_rate * (2 if tors == 1 else 1), spec)
     rails = range(spec.rails)
     sets: list[ToRSet] = []
     for pod, segment in product(range(spec.pods), range(spec.segments)):
@@ -44,9 +45,7 @@ def clos(builder: Builder, sets: Sequence[ToRSet], *, planes: int) -> None:
     for pod, plane in product(range(spec.pods), range(planes)):
         aggs = [builder.agg(pod, plane, i) for i in range(spec.aggs)]
         up(builder, [tor for tor in tors if (tor.pod, tor.plane) == (pod, plane)], aggs)
-        for agg, core in product(aggs, cores[plane]):
-            if _group(agg, spec.aggs, spec.core_groups) == _group(core, spec.cores, spec.core_groups):
-                builder.cable(LinkKind.CORE, agg, core, scaled(spec.core_rate, spec))
+        to_cores(builder, aggs, cores[plane])
 
 
 def up(builder: Builder, tors: Sequence[Node], aggs: Sequence[Node]) -> None:
@@ -56,6 +55,9 @@ def up(builder: Builder, tors: Sequence[Node], aggs: Sequence[Node]) -> None:
         builder.cable(LinkKind.FABRIC, tor, agg, scaled(spec.uplink_rate, spec), spec.uplinks)
 
 
-def _group(node: Node, of: int, groups: int) -> int:
-    """Return the group of a node: Aggs 0 to 3 of 8 are group 0 of 2, and so on."""
-    return node.index * groups // of
+def to_cores(builder: Builder, aggs: Sequence[Node], cores: Sequence[Node]) -> None:
+    """Link these Aggs to Cores of their group: Aggs 0 to 3 of 8 are group 0 of 2, and so on; Cores likewise."""
+    spec = builder.spec
+    for (at, agg), core in product(enumerate(aggs), cores):
+        if at * spec.core_groups // len(aggs) == core.index * spec.core_groups // len(cores):
+            builder.cable(LinkKind.CORE, agg, core, scaled(spec.core_rate, spec))

@@ -25,7 +25,7 @@ _JOINS = {("host", "tor"), ("tor", "agg"), ("agg", "core")}
 _SWITCHES = ("tor", "agg", "core")
 _ROLES_OF = {
     "segment": ("host", "tor"), "spare": ("host",), "nics": ("host",), "system_id": ("tor",), "rail": ("tor", "agg"),
-    "pod": ("host", "tor", "agg"), "plane": _SWITCHES, "asn": _SWITCHES, "router_id": _SWITCHES, "config": _SWITCHES,
+    "pod": ("host", "tor", "agg"), "plane": _SWITCHES, "asn": _SWITCHES, "router_id": _SWITCHES,
 }  # fmt: skip
 """Keys of a node that not all roles have."""
 
@@ -103,6 +103,8 @@ def _joined(wiring: WiringSpec) -> Iterator[Problem]:
                 ("wiring", "links", number, "addresses"),
                 "a host's address is its NIC's; write nics: {bond0: {ip: …}}",
             )
+        if link.mtu is not None and lower == "host":
+            yield ("wiring", "links", number, "mtu"), "ports of a LAG have the topology's mtu; leave it out here"
     for number, stack in enumerate(wiring.stacks):
         for key in ("primary", "secondary"):
             name = getattr(stack, key)

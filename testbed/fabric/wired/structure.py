@@ -12,9 +12,10 @@ A number that the file gives wins.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from hpn.testbed.fabric.groups import groups
 from hpn.testbed.fabric.wired.cables import Cabling
 from hpn.testbed.fabric.wired.wiring_spec import WiredNode, WiringSpec
 
@@ -36,7 +37,7 @@ class Structure:
 def structure_of(wiring: WiringSpec, cabling: Cabling) -> Structure:
     """Return the structure of a wiring without problems (``rules``)."""
     nodes = wiring.nodes
-    below_cores = _groups(cabling.pairs(lambda a, b: "core" not in (nodes[a].role, nodes[b].role)), nodes)
+    below_cores = groups(cabling.pairs(lambda a, b: "core" not in (nodes[a].role, nodes[b].role)), nodes)
     pods = {name: _given(nodes[name].pod, below_cores[name]) for name in nodes if nodes[name].role != "core"}
     if any(nodes[name].pod is not None for name in pods):
         pods = {name: nodes[name].pod or 0 for name in pods}
@@ -64,7 +65,7 @@ def _segments(
     nodes: Mapping[str, WiredNode], cabling: Cabling, pods: Mapping[str, int], racks: Collection[str]
 ) -> dict[str, int]:
     """Return the segment of each host and ToR, numbered per pod."""
-    joined = _groups(cabling.pairs(lambda a, b: "host" in (nodes[a].role, nodes[b].role)), nodes)
+    joined = groups(cabling.pairs(lambda a, b: "host" in (nodes[a].role, nodes[b].role)), nodes)
     numbers: dict[int, dict[int, int]] = defaultdict(dict)
     found: dict[str, int] = {}
     for name in (each for each in nodes if each in racks):
@@ -84,7 +85,7 @@ def _planes(nodes: Mapping[str, WiredNode], cabling: Cabling) -> tuple[dict[str,
     if any(plane is not None for plane in given.values()):
         planes_of = {name: plane or 0 for name, plane in given.items()}
         return planes_of, max(planes_of.values()) + 1
-    network = _groups(cabling.pairs(lambda a, b: "host" not in (nodes[a].role, nodes[b].role)), nodes)
+    network = groups(cabling.pairs(lambda a, b: "host" not in (nodes[a].role, nodes[b].role)), nodes)
     serves: dict[int, set[int]] = defaultdict(set)
     for nic in cabling.nics:
         for port, tor in enumerate(nic.tors):
@@ -108,7 +109,7 @@ def _rails(nodes: Mapping[str, WiredNode], cabling: Cabling) -> dict[str, int]:
 
 def _rails_meet(nodes: Mapping[str, WiredNode], cabling: Cabling) -> bool:
     """Return False if there are rails, and no switch leads from one to another."""
-    network = _groups(cabling.pairs(lambda a, b: "host" not in (nodes[a].role, nodes[b].role)), nodes)
+    network = groups(cabling.pairs(lambda a, b: "host" not in (nodes[a].role, nodes[b].role)), nodes)
     rails: dict[int, set[int]] = defaultdict(set)
     for nic in cabling.nics:
         for tor in nic.tors:
@@ -148,19 +149,3 @@ def _place(
     if node.role == "host":
         return "host", pods[name], segments[name]
     return (node.role, pods.get(name), planes_of[name], node.rail)
-
-
-def _groups(pairs: Iterable[tuple[str, str]], names: Iterable[str]) -> dict[str, int]:
-    """Return for each name the number of its connected group, numbered by first appearance (union-find)."""
-    parent = {name: name for name in names}
-
-    def root(name: str) -> str:
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
-
-    for one, other in pairs:
-        parent[root(other)] = root(one)
-    numbers: dict[str, int] = {}
-    return {name: numbers.setdefault(root(name), len(numbers)) for name in parent}

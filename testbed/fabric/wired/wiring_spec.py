@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from hpn.testbed.fabric.values import Mac, Rate, Strict
+from hpn.testbed.fabric.values import MOST_PORTS, Mac, Rate, Strict
 
 NODE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$"
 PORT_NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,14}$"
@@ -33,17 +33,18 @@ _End = Annotated[str, Field(examples=["leaf1:Ethernet0"], max_length=64)]
 class WiredNic(Strict):
     """One NIC of a host: the LAG over ``ports``, in the order of the planes if there are several."""
 
-    ports: list[str] = Field(min_length=1, max_length=2, description="the host's interfaces, one or two")
+    ports: list[str] = Field(min_length=1, max_length=MOST_PORTS, description="the host's interfaces, one to eight")
     rail: _Number | None = Field(default=None, description="left out: 0 for the host's first NIC, 1 for its second")
     ip: _Address | None = Field(default=None, description="with its prefix length; left out: numbered in 10.0.0.0/8")
     gateway: _Ip | None = Field(default=None, description="shared by the ToRs; left out: the subnet's last address")
 
 
 class ConfigFile(Strict):
-    """A switch's own configuration: the file's name as the topology file has it, and what it holds."""
+    """A node's own configuration: the name of a file or folder as the topology file has it, and what it holds."""
 
     file: str = Field(max_length=256)
-    text: str = Field(max_length=1_000_000)
+    text: str = Field(default="", max_length=1_000_000)
+    parts: dict[str, str] = Field(default_factory=dict, description="texts of a folder")
 
 
 class WiredNode(Strict):
@@ -61,7 +62,7 @@ class WiredNode(Strict):
     system_id: Mac | None = Field(default=None, description="ToRs: LACP system ID; left out: lacp.system_id")
     config: str | ConfigFile | None = Field(
         default=None,
-        description="switches: frr.conf or bird.conf of its own, a path from this file; left out: hpn writes one",
+        description="of its own: frr.conf, bird.conf; hosts: interfaces, netplan's YAML, a folder; path from here",
         examples=["leaf1/frr.conf"],
     )
     nics: dict[str, WiredNic] = Field(
@@ -81,6 +82,9 @@ class WiredLink(Strict):
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,95}$", description="left out: ends")
     addresses: list[_Address] | None = Field(
         default=None, min_length=2, max_length=2, description="between switches, in the order of ends; left out: a /31"
+    )
+    mtu: int | None = Field(
+        default=None, ge=576, le=65_535, description="between switches: bytes of an IP packet; left out: the topology's"
     )
 
 

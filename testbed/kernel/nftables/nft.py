@@ -21,7 +21,7 @@ import socket
 import stat
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from hpn.testbed.errors import MachineError
@@ -56,6 +56,12 @@ def _library() -> ctypes.CDLL:
         getattr(library, name).argtypes = [ctypes.c_void_p]
         getattr(library, name).restype = ctypes.c_char_p
     return library
+
+
+def preload() -> None:
+    """Open the library, if there is one, so that no later call opens its files."""
+    with suppress(MachineError):
+        _library()
 
 
 class _Slot:

@@ -245,7 +245,7 @@ def _by_node(ends: Sequence[End]) -> dict[str, list[Link]]:
 
 def _forgotten(link: Link, node: str) -> list[bytes]:
     """Return requests for the permanent neighbours that vanished when their interface was taken down."""
-    if link.kind is LinkKind.ACCESS:
-        return []
     there = link.far_end(node)
+    if link.kind is LinkKind.ACCESS or there.address is None:
+        return []
     return [rtnl.add_neighbour(link.end_at(node).ifindex, there.ip, there.mac)]

@@ -11,11 +11,11 @@ from hpn.testbed.fabric.model import Fabric, Link, Port
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.lab.breaking.impair_egress import Delay, EgressShapers, Slow
-from hpn.testbed.lab.breaking.impair_ingress import Corrupt, Drop, IngressChains, Traffic
+from hpn.testbed.lab.breaking.impair_ingress import Arriving, Corrupt, Drop, DropBucket, IngressChains, Traffic
 from hpn.testbed.lab.breaking.stuck_ports import StuckPorts
 from hpn.testbed.lab.markers import MarkerKind
 
-__all__ = ["Corrupt", "Delay", "Drop", "Impairments", "Slow", "Traffic"]
+__all__ = ["Arriving", "Corrupt", "Delay", "Drop", "DropBucket", "Impairments", "Slow", "Traffic"]
 
 
 class Impairments:
@@ -40,7 +40,7 @@ class Impairments:
             if node not in self._chains:
                 self._chains[node] = IngressChains(self._spaces[node])
 
-    def on_arrival(self, key: Hashable, port: Port, what: Drop | Corrupt) -> None:
+    def on_arrival(self, key: Hashable, port: Port, what: Arriving) -> None:
         """Impair arriving traffic at ``port`` from now on; replaces an earlier impairment of ``key`` there."""
         self.open([port.node])
         self._chains[port.node].put(key, port, what)
@@ -53,9 +53,17 @@ class Impairments:
         """Have the lower end of ``link``, a host's port, stop ``priority`` for that share of the time from now on."""
         self._stuck.put(key, link, priority, share)
 
-    async def lift(self, key: Hashable) -> None:
-        """Remove everything under ``key``, if anything. Frames that a delay holds are delivered first."""
+    def arrival_keys(self) -> set[Hashable]:
+        """Return the keys under which arriving traffic is impaired."""
+        return {key for chains in self._chains.values() for key in chains.keys()}  # noqa: SIM118  # no mapping
+
+    def lift_arrivals(self, key: Hashable) -> None:
+        """Remove what impairs arriving traffic under ``key``, if anything."""
         for chains in self._chains.values():
             chains.lift(key)
+
+    async def lift(self, key: Hashable) -> None:
+        """Remove everything under ``key``, if anything. Frames that a delay holds are delivered first."""
+        self.lift_arrivals(key)
         self._stuck.lift(key)
         await self._shapers.lift(key)

@@ -57,6 +57,21 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class DropBucket:
+    """Drop the RoCE packets whose 5-tuple hash falls in one ``bucket`` (0 .. ``buckets`` - 1)."""
+
+    buckets: int
+    bucket: int
+    seed: int
+
+    def rules(self) -> tuple[str, ...]:
+        """Return one rule; ``testbed.lag.jhash.nft_jhash`` is the same hash."""
+        key = "ip saddr . ip daddr . udp sport . udp dport"
+        hashed = f"jhash {key} mod {self.buckets} seed {self.seed:#x}"
+        return (f"meta protocol ip udp dport {_ROCE} {hashed} {self.bucket} drop",)
+
+
+@dataclass(frozen=True, slots=True)
 class Corrupt:
     """Flip one bit of byte ``at`` of the UDP payload, in a share of the RoCE packets that have that byte.
 
@@ -80,7 +95,7 @@ def probe(space: NetNs) -> str | None:
     try:
         chain = IngressChains(space)
         try:
-            chain.put("probe", Port("", "lo", 1, ""), *kinds, Corrupt(0.5, LAST_BYTE))
+            chain.put("probe", Port("", "lo", 1, ""), *kinds, DropBucket(2, 0, 1), Corrupt(0.5, LAST_BYTE))
             chain.lift("probe")
         finally:
             chain.close()
@@ -108,6 +123,10 @@ class IngressChains:
             if before is not None:
                 self._ports.setdefault(port, {})[key] = before
             raise
+
+    def keys(self) -> set[Hashable]:
+        """Return the keys under which something is impaired."""
+        return {key for chain in self._ports.values() for key in chain}
 
     def lift(self, key: Hashable) -> None:
         """Remove the impairments under ``key``, if any; others stay."""

@@ -216,6 +216,36 @@ def follow(path: Path, op: str, wait_s: Callable[[], float]) -> Iterator[list[Js
                 raise _gone(path)
 
 
+class Stream:
+    """Events of an operation, for an event loop: ``read`` when ``fileno`` is readable. ``over``: the lab has ended."""
+
+    def __init__(self, path: Path, connection: socket.socket) -> None:
+        self._path, self._connection, self._lines = path, connection, _Lines(connection)
+        self.over = False
+
+    def fileno(self) -> int:
+        """Return the descriptor of the connection."""
+        return self._connection.fileno()
+
+    def read(self) -> list[Json]:
+        """Return the next events; wait for one. The supervisor's errors are raised, SupervisorGone when it is gone."""
+        messages = self._lines.read()
+        for message in messages:
+            if "event" not in message:
+                _last_word(message)
+                self.over = True
+        if self._lines.ended and not self.over:
+            raise _gone(self._path)
+        return [event for message in messages if isinstance(event := message.get("event"), dict)]
+
+
+@contextmanager
+def stream(path: Path, op: str, **arguments: JsonValue) -> Iterator[Stream]:
+    """Ask for events; the operation ends with the context."""
+    with _asked(path, {"op": op, **arguments}) as connection:
+        yield Stream(path, connection)
+
+
 def _conversation(path: Path, request: Json) -> Iterator[Json]:
     """Yield the answer, message by message, until the far end closes."""
     with _asked(path, request) as connection:

@@ -7,18 +7,20 @@ from dataclasses import asdict
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.core_ports import preset_tables
-from hpn.testbed.fabric.model import Node, Port
+from hpn.testbed.fabric.model import Nic, Node, Port
+from hpn.testbed.fabric.wired.wiring_spec import ConfigFile
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN
 from hpn.testbed.kernel.rtnetlink.rtnl_events import RouteEvent
 from hpn.testbed.lab.cabling import far_ends
-from hpn.testbed.lab.expected_routes import expected_routes
+from hpn.testbed.lab.expected_routes import short_routes
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.lacp_why import why_idle
 from hpn.testbed.lab.service.control import JsonValue
 from hpn.testbed.lab.service.manual_faults import broken
 from hpn.testbed.lag.lacpdu import PortState
 from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.routing.neighbours import bfd_ends
 from hpn.testbed.routing.trace import Path
 
 CABLING = "cabling"
@@ -98,7 +100,7 @@ def _lacp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
         if concerns(nic.nic.host):
             ports = nic.status()
             rows += [
-                _lacp_row(nic.nic.host, port, why_idle(lab.fabric, port, ports), lab.fabric.spec.profile)
+                _lacp_row(nic.nic.host, port, why_idle(lab.fabric, port, ports), _settings(lab, nic.nic))
                 for port in ports
             ]
     for tor in lab.tors.values():
@@ -108,8 +110,15 @@ def _lacp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     return rows
 
 
+def _settings(lab: Lab, nic: Nic) -> str:
+    """Return the file of a host's own configuration, else the topology's profile."""
+    wiring = lab.fabric.spec.wiring
+    config = None if wiring is None or nic.bonding is None else wiring.nodes[nic.host].config
+    return config.file if isinstance(config, ConfigFile) else lab.fabric.spec.profile
+
+
 def _lacp_row(node: str, status: PortStatus, why: str, profile: str = "") -> JsonValue:
-    """Return a port's row; ``profile`` is that of a host's port."""
+    """Return a port's row; ``profile``: that of a host's port, or the configuration that it has instead."""
     actor, partner = status.actor, status.partner
     return {
         "port": f"{node}:{status.name}",
@@ -130,22 +139,24 @@ def _lacp_row(node: str, status: PortStatus, why: str, profile: str = "") -> Jso
 
 def _bgp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     rows: list[JsonValue] = []
+    beside = bfd_ends(lab.fabric)
     for link in lab.fabric.links:
         if not link.is_routed:
             continue
         ends = ((link.lower, link.upper), (link.upper, link.lower))
-        rows += [_session(lab, here, there) for here, there in ends if concerns(here.node)]
+        rows += [_session(lab, here, there, here.label in beside) for here, there in ends if concerns(here.node)]
     return rows
 
 
-def _session(lab: Lab, here: Port, there: Port) -> JsonValue:
+def _session(lab: Lab, here: Port, there: Port, bfd: bool) -> JsonValue:
+    """Return a row; ``bfd``: the state of the BFD session, 'none' if BGP has none now; None: the link has no BFD."""
     return {
         "node": here.node,
         "port": here.name,
         "neighbour": there.node,
         "neighbour_asn": lab.fabric.node(there.node).asn,
         "established": here.name in lab.bgp[here.node].established,
-        "bfd": _bfd(lab, here),
+        "bfd": lab.bgp[here.node].bfd.get(here.name, "none").lower() if bfd else None,
     }
 
 
@@ -174,13 +185,6 @@ def _ends(lab: Lab, link: str) -> tuple[str, str]:
     return found.lower.node, found.upper.node
 
 
-def _bfd(lab: Lab, port: Port) -> str | None:
-    """Return the state of the BFD session, 'none' if BGP has none now; None: the fabric has no BFD."""
-    if lab.fabric.spec.bgp.bfd is None:
-        return None
-    return lab.bgp[port.node].bfd.get(port.name, "none").lower()
-
-
 def _routes(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     """Return every switch's main table as the kernel reports it."""
     return [row for _, row in _main_routes(lab, concerns)]
@@ -189,11 +193,9 @@ def _routes(lab: Lab, concerns: Concerns) -> list[JsonValue]:
 def _missing_routes(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     """Return host routes with fewer next hops than whole links allow, as a configuration or a fault leaves them."""
     return [
-        {"node": switch, "prefix": prefix, "next_hops": found, "links_allow": wanted}
-        for switch, routes in expected_routes(lab.fabric).items()
-        if concerns(switch)
-        for prefix, wanted in routes.items()
-        if prefix.endswith("/32") and (found := lab.watcher.next_hops(switch, prefix)) < wanted
+        {"node": each.switch, "prefix": each.prefix, "next_hops": each.next_hops, "links_allow": each.links_allow}
+        for each in short_routes(lab.fabric, lab.watcher.next_hops)
+        if concerns(each.switch)
     ]
 
 

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from types import FrameType
 from typing import NoReturn
 
@@ -22,7 +23,7 @@ from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.kernel.packets.packet import close_all
 from hpn.testbed.kernel.process.processes import reap_strangers
 from hpn.testbed.lab.lab import Lab
-from hpn.testbed.lab.service import control, inspect, manual_faults, status
+from hpn.testbed.lab.service import control, inspect, locating, manual_faults, status
 from hpn.testbed.lab.service.control import Emit, Json, JsonValue
 from hpn.testbed.lab.service.metrics.exporter import Exporter
 from hpn.testbed.lab.timeline import Timeline
@@ -69,14 +70,16 @@ class Supervisor:
         self._closing = ExitStack()
         self._end = asyncio.Event()
         self._lost: str | None = None
+        self._locating = locating.Locating()
 
     async def run(self, exporting: Exporter | None) -> None:
         """Run until the end is requested."""
         obey(self._end)
         server = control.ControlServer(
             {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "status": self._status,
+             "paths": self._paths, "suspect": self._suspect,
              "break": self._break, "mend": self._mend, "mend-all": self._mend_all},
-            streams={"events": self._events},
+            streams={"events": self._events, "locate": self._locate},
         )  # fmt: skip
         await server.start(self._listening)
         asyncio.get_running_loop().add_reader(self._tethered, self._on_tether)
@@ -148,7 +151,7 @@ class Supervisor:
         return inspect.report(await self._lab(), what, names)
 
     async def _status(self, _request: Json, _emit: Emit) -> JsonValue:
-        return status.as_json(await status.condition(await self._lab(), self._counts))
+        return status.as_json(await status.condition(await self._lab(), self._counts, self._locating.suspects))
 
     async def _trace(self, request: Json, _emit: Emit) -> JsonValue:
         lab = await self._lab()
@@ -169,8 +172,23 @@ class Supervisor:
             stop_listening()
         return None
 
+    async def _locate(self, request: Json, emit: Emit) -> JsonValue:
+        await self._locating.follow(await self._lab(), request, emit, self._end)
+        return None
+
+    async def _paths(self, request: Json, _emit: Emit) -> JsonValue:
+        return await locating.paths(await self._lab(), request)
+
+    async def _suspect(self, request: Json, _emit: Emit) -> JsonValue:
+        self._locating.tell(request)
+        return None
+
     async def _break(self, request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(manual_faults.break_part(await self._lab(), str(request.get("target"))))
+        lab, target, loss = await self._lab(), str(request.get("target")), request.get("loss")
+        if not isinstance(loss, int | float):
+            return _as_lists(manual_faults.break_part(lab, target))
+        way = str(request.get("direction", manual_faults.BOTH))
+        return _as_lists(manual_faults.lose(lab, manual_faults.SilentLoss(target, loss, way)))
 
     async def _mend(self, request: Json, _emit: Emit) -> JsonValue:
         return _as_lists(await manual_faults.mend_part(await self._lab(), str(request.get("target"))))
@@ -196,7 +214,7 @@ def _bound(fabric: Fabric, flow: Flow, port: JsonValue) -> int | None:
 
 
 def _as_lists(change: manual_faults.ManualChange) -> dict[str, JsonValue]:
-    return {"down": list(change.down), "up": list(change.up), "still_down": list(change.still_down)}
+    return {name: list(parts) for name, parts in asdict(change).items()}
 
 
 def _as_json(event: Event) -> dict[str, JsonValue]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -22,6 +23,7 @@ from hpn.testbed.lab.service import manual_faults
 from hpn.testbed.lab.service.control import JsonValue
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.lag.states import Mux
+from hpn.testbed.routing.neighbours import bfd_ends
 
 _BFD_UP = "Up"
 
@@ -46,8 +48,8 @@ class EventCounts:
         return found
 
 
-async def condition(lab: Lab, counts: EventCounts) -> Condition:
-    """Return the current condition of ``lab``. Other due work runs between its parts."""
+async def condition(lab: Lab, counts: EventCounts, suspects: Mapping[str, str] | None = None) -> Condition:
+    """Return the current condition of ``lab``, with what is suspected. Other due work runs between its parts."""
     told: dict[str, object] = {}
     busy_ns = 0
     for name, look in _PARTS.items():
@@ -55,7 +57,8 @@ async def condition(lab: Lab, counts: EventCounts) -> Condition:
         told[name] = look(lab)
         busy_ns += now_ns() - began
         await asyncio.sleep(0)
-    return Condition(at_ns=now_ns(), events=counts.by_kind(), busy_ns=busy_ns, **told)  # type: ignore[arg-type]  # by name
+    of_all: dict[str, Any] = {"events": counts.by_kind(), "suspects": suspects}
+    return Condition(at_ns=now_ns(), busy_ns=busy_ns, **of_all, **told)  # type: ignore[arg-type]  # by name
 
 
 def as_json(found: Condition) -> JsonValue:
@@ -78,9 +81,8 @@ def from_json(told: JsonValue) -> Condition:
 
 def _broken(lab: Lab) -> tuple[str, ...]:
     """Return parts broken by hand, and the links that went down with them."""
-    return tuple(
-        sorted({name for each in manual_faults.broken(lab) if each.by_hand for name in (each.part, *each.links)})
-    )
+    found = (each for each in manual_faults.broken(lab) if each.by_hand and not each.silent)
+    return tuple(sorted({name for each in found for name in (each.part, *each.links)}))
 
 
 def _dead(lab: Lab) -> tuple[str, ...]:
@@ -127,9 +129,9 @@ def _sessions_down(lab: Lab) -> tuple[str, ...]:
 
 
 def _bfd_down(lab: Lab) -> tuple[str, ...]:
-    if lab.fabric.spec.bgp.bfd is None:
-        return ()
-    return tuple(end.label for end in _routed(lab.fabric) if lab.bgp[end.node].bfd.get(end.name) != _BFD_UP)
+    beside = bfd_ends(lab.fabric)
+    ends = (end for end in _routed(lab.fabric) if end.label in beside)
+    return tuple(end.label for end in ends if lab.bgp[end.node].bfd.get(end.name) != _BFD_UP)
 
 
 def _routes(lab: Lab) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """BIRD's configuration of one switch, generated from the fabric: pure text, no kernel.
 
-eBGP runs on every link between tiers (not on a stack's peer link), with one ASN per tier and plane (and pod for Aggs).
+eBGP runs on every link between tiers (not on a stack's peer link), with one ASN per tier and plane. Aggs have one for
+each pod too, and for each group of them that only Cores join (``fabric.groups``).
 RFC 7938 section 5.2.1 gives one ASN to all Tier 1 switches and one to the Tier 2 of each cluster, as here. It gives
 every ToR (Tier 3) its own, reused in other clusters where ToRs then accept it (5.2.2). Here all ToRs of a plane have
 one and accept it once in a received path. A Clos of unique ones would hunt for paths after a withdrawal. No valley
@@ -236,7 +237,7 @@ def _session(neighbour: Neighbour) -> str:
         f"protocol bgp {symbol(neighbour.port)} from {'above' if neighbour.above else 'below'} {{\n"
         f'  description "{neighbour.node}";\n'
         f'  interface "{neighbour.port}";\n'
-        f"  neighbor {neighbour.address} as {neighbour.asn};\n}}\n"
+        f"  neighbor {neighbour.name} as {neighbour.asn};\n}}\n"
     )
 
 

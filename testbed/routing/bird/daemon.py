@@ -23,7 +23,7 @@ from hpn.testbed.routing.neighbours import neighbours
 _LINE = re.compile(r"^\S+ \S+ <(?P<level>[A-Z]+)> (?P<text>.*)$")
 _STATE = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_.-]*): State changed to (?P<state>[a-z]+)$")
 _ABOUT = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_.-]*): (?P<what>.+)$")
-_BFD = re.compile(r"^bfd\d*: Session to (?P<peer>\S+) (?:changed state from \S+ to (?P<state>\S+)|(?P<gone>removed))$")
+_BFD = re.compile(r"^\S+: Session to (?P<peer>\S+) (?:changed state from \S+ to (?P<state>\S+)|(?P<gone>removed))$")
 _NO_REASON = "BGP session closed"
 
 
@@ -120,7 +120,7 @@ class BirdDaemon(BgpDaemon):
         self._fabric = fabric
         self._log = LogReader()
         # BFD's log identifies sessions by address.
-        self._ports = {neighbour.address: neighbour.port for neighbour in neighbours(fabric, node)}
+        self._ports = {neighbour.name: neighbour.port for neighbour in neighbours(fabric, node)}
 
     def _launch(self) -> None:
         program = find_bird()
@@ -160,6 +160,14 @@ class BirdDaemon(BgpDaemon):
         """Restart the session of this port, which recovers by itself. BirdError when BIRD refuses."""
         command_now(self.control, f"restart {symbol(port)}")
 
+    def shut(self, port: str) -> None:
+        """Disable the session of this port. BirdError when BIRD refuses."""
+        command_now(self.control, f"disable {symbol(port)}")
+
+    def unshut(self, port: str) -> None:
+        """Enable the session of this port. BirdError when BIRD refuses."""
+        command_now(self.control, f"enable {symbol(port)}")
+
     def _configure(self, *, draining: bool) -> None:
         """Reconfigure through the control socket: on SIGHUP BIRD reacts at its next wake-up, up to seconds later."""
         self._config.write_text(self._words(draining=draining))
@@ -174,13 +182,14 @@ class BirdDaemon(BgpDaemon):
         change = self._log.read(line)
         if isinstance(change, BfdChange):
             self.sessions.on_bfd(self._ports.get(change.peer, change.peer), change.state)
-        elif change is not None and change.up:
-            self.sessions.up(self._session(change.session))
-        elif change is not None:
-            self.sessions.down(self._session(change.session), change.reason)
+        elif change is not None and (port := self._session(change.session)) is not None:
+            if change.up:
+                self.sessions.up(port)
+            else:
+                self.sessions.down(port, change.reason)
 
-    def _session(self, name: str) -> str:
-        """Return the port of a session; hpn names it after its port."""
+    def _session(self, name: str) -> str | None:
+        """Return the port of a BGP session, None for another protocol; hpn names a session after its port."""
         return name
 
 

@@ -77,9 +77,14 @@ def bgpd(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
         hold_s=bgp.hold_s,
         sessions="".join(line for neighbour in found for line in _session(neighbour, bgp.connect_retry_s)),
         limit=ECMP_LIMIT,
-        relax=_RELAX if bgp.valleys else "",
+        relax=_RELAX if bgp.valleys or _joins_asns(found) else "",
         routes="".join(_routes(fabric, node, found, draining)),
     )
+
+
+def _joins_asns(found: tuple[Neighbour, ...]) -> bool:
+    """Return True above Aggs of several ASNs: equal routes to a NIC's two ToRs may have several, and all are used."""
+    return len({neighbour.asn for neighbour in found if not neighbour.above}) > 1
 
 
 def _filters(fabric: Fabric, node: Node) -> Iterator[str]:
@@ -93,12 +98,12 @@ def _filters(fabric: Fabric, node: Node) -> Iterator[str]:
 
 def _session(neighbour: Neighbour, connect_retry_s: int) -> Iterator[str]:
     """Yield one session; ``solo`` is an update group of its own, because FRR otherwise sends routes back."""
-    yield f" neighbor {neighbour.address} remote-as {neighbour.asn}\n"
-    yield f" neighbor {neighbour.address} description {neighbour.node}\n"
-    yield f" neighbor {neighbour.address} solo\n"
-    yield f" neighbor {neighbour.address} timers connect {connect_retry_s}\n"
+    yield f" neighbor {neighbour.name} remote-as {neighbour.asn}\n"
+    yield f" neighbor {neighbour.name} description {neighbour.node}\n"
+    yield f" neighbor {neighbour.name} solo\n"
+    yield f" neighbor {neighbour.name} timers connect {connect_retry_s}\n"
     if not neighbour.above:
-        yield f" neighbor {neighbour.address} passive\n"
+        yield f" neighbor {neighbour.name} passive\n"
 
 
 def _routes(fabric: Fabric, node: Node, found: tuple[Neighbour, ...], draining: bool) -> Iterator[str]:
@@ -106,16 +111,16 @@ def _routes(fabric: Fabric, node: Node, found: tuple[Neighbour, ...], draining: 
         yield "  redistribute static\n"
         yield "" if draining else f"  {HOST_ROUTES}\n"
     for neighbour in found:
-        yield f"  neighbor {neighbour.address} activate\n"
+        yield f"  neighbor {neighbour.name} activate\n"
         if neighbour.above and (draining or not fabric.spec.bgp.valleys):
             yield f"  {filter_of(neighbour)}\n"
         if node.role is Role.TOR and not fabric.spec.bgp.valleys:
-            yield f"  neighbor {neighbour.address} allowas-in 1\n"
+            yield f"  neighbor {neighbour.name} allowas-in 1\n"
 
 
 def filter_of(neighbour: Neighbour) -> str:
     """Return the command that lets only routes with the paths of ``_ABOVE`` through to a neighbour."""
-    return f"neighbor {neighbour.address} filter-list upwards out"
+    return f"neighbor {neighbour.name} filter-list upwards out"
 
 
 def drain_commands(fabric: Fabric, node: Node, *, draining: bool) -> tuple[str, ...]:

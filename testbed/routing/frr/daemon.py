@@ -66,18 +66,40 @@ def _answer(connection: socket.socket, command: str) -> str:
 
 
 _CHANGE = re.compile(
-    r"%ADJCHANGE: neighbor (?P<peer>[0-9.]+)\S* in vrf \S+ (?P<state>Up|Down)(?: (?P<reason>.*\S))?\s*$"
+    r"%ADJCHANGE: neighbor (?P<peer>[^\s(]+)\S* in vrf \S+ (?P<state>Up|Down)(?: (?P<reason>.*\S))?\s*$"
 )
+_BFD = re.compile(
+    r" state-change: \[.*?peer:(?P<peer>\S+) .*?vrf:[^\s\]]+(?: ifname:(?P<port>[^\s\]]+))?\] \S+ -> (?P<state>[a-z-]+)"
+)
+_BFD_GONE = re.compile(r" session-delete: .*?peer:(?P<peer>\S+) .*?vrf:\S+(?: ifname:(?P<port>\S+))?")
+_STATES = {"up": "Up", "init": "Init", "down": "Down", "adm-down": "AdminDown"}
 _STARTED = re.compile(r" starting: \S*vty@\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionChange:
-    """The session with the address ``peer`` is established, or went down for FRR's ``reason``."""
+    """The session with the address ``peer`` (or over this port) is established, or went down for FRR's ``reason``."""
 
     peer: str
     up: bool
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BfdChange:
+    """The BFD session with the address ``peer`` over ``port`` ('': not said) is in ``state``; '': it was removed."""
+
+    peer: str
+    port: str
+    state: str
+
+
+def bfd_change(line: str) -> BfdChange | None:
+    """Return the change of a BFD session that this line of bfdd reports ('debug bfd peer'), if any."""
+    if (found := _BFD.search(line)) is not None and found["state"] in _STATES:
+        return BfdChange(found["peer"], found["port"] or "", _STATES[found["state"]])
+    gone = _BFD_GONE.search(line)
+    return None if gone is None else BfdChange(gone["peer"], gone["port"] or "", "")
 
 
 def has_started(line: str) -> bool:
@@ -114,6 +136,10 @@ FRR requires its user to be in the group frrvty. No root is, and a user namespac
 is root's own group. FRR also leaves a folder in /var/tmp, where its logs are while it runs.
 """
 
+_USUAL = "--log-level informational"
+_OPTIONS = {"bfdd": "--log-level debugging --bfdctl {folder}/bfdd.sock"}
+"""Options of programs that differ: bfdd reports changes of sessions as debugging messages only."""
+
 PROGRAMS = ("zebra", "bgpd", "staticd")
 
 
@@ -143,12 +169,13 @@ class FrrDaemon(BgpDaemon):
         self._fabric = fabric
         self._paths: dict[str, str] = {}
         self._draining = self._listening = False
+        self._programs: Sequence[str] = PROGRAMS
         found = neighbours(fabric, node)
-        self._ports = {neighbour.address: neighbour.port for neighbour in found}
-        self._addresses = {neighbour.port: neighbour.address for neighbour in found}
+        self._ports = {neighbour.name: neighbour.port for neighbour in found}
+        self._peers = {neighbour.port: neighbour.name for neighbour in found}
 
     def _launch(self) -> None:
-        self._paths = {program: find_frr(program) for program in PROGRAMS}
+        self._paths = {program: find_frr(program) for program in self._programs}
         self._draining = self._listening = False
         self.folder.mkdir(exist_ok=True)
         if not _GROUP.exists():  # another switch may be reading it
@@ -159,7 +186,7 @@ class FrrDaemon(BgpDaemon):
         path = self.folder / f"{program}.conf"
         path.write_text(text)
         options = f"-f {path} -i {self.folder}/{program}.pid -z {self.folder}/zserv.api --vty_socket {self.folder}"
-        options += " -P 0 -u root -g root --log stdout --log-level informational"
+        options += f" -P 0 -u root -g root --log stdout {_OPTIONS.get(program, _USUAL).format(folder=self.folder)}"
         command = (*_ALONE, self._paths[program], *options.split())
         self._spawn(program, command, heard)
 
@@ -195,7 +222,19 @@ class FrrDaemon(BgpDaemon):
     def reset(self, port: str) -> None:
         """Reset the session of this port, which recovers by itself. FrrError when bgpd refuses."""
         if self._listening:  # else there is no session yet
-            self._tell("clear ip bgp " + self._addresses[port])
+            self._tell("clear ip bgp " + self._peers[port])
+
+    def shut(self, port: str) -> None:
+        """Shut the neighbour of this port down. FrrError when bgpd refuses."""
+        self._shut(f"neighbor {self._peers[port]} shutdown")
+
+    def unshut(self, port: str) -> None:
+        """Let the neighbour of this port come up. FrrError when bgpd refuses."""
+        self._shut(f"no neighbor {self._peers[port]} shutdown")
+
+    def _shut(self, line: str) -> None:
+        if self._listening:
+            self._tell("configure terminal", f"router bgp {self.node.asn}", line)
 
     def _drain(self, draining: bool) -> None:
         """Configure bgpd, and its file, which it reads if it does not listen yet."""

@@ -37,8 +37,8 @@ class OwnBird(BirdDaemon):
         path.write_text(self._own.text)
         return LOG + _AROUND % path
 
-    def _session(self, name: str) -> str:
-        return self._names.get(name, name)
+    def _session(self, name: str) -> str | None:
+        return self._names.get(name)
 
     def reset(self, port: str) -> None:
         """Restart the session of this port, by its name in the configuration. BirdError when BIRD refuses."""

@@ -1,4 +1,7 @@
-"""FRR with a switch's own frr.conf: vtysh gives it to the daemons once they listen, as at the boot of a machine."""
+"""FRR with a switch's own frr.conf: vtysh gives it to the daemons once they listen, as at the boot of a machine.
+
+After it come lines that make them log what hpn listens to.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from hpn.testbed.fabric.wired.configs import own_configs
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.process import programs
 from hpn.testbed.routing.child import Child
-from hpn.testbed.routing.frr.daemon import FRR, PROGRAMS, FrrDaemon, has_started
+from hpn.testbed.routing.frr.daemon import FRR, PROGRAMS, FrrDaemon, bfd_change, find_frr, has_started
 from hpn.testbed.routing.own.refused import no_drain
 
 _TIMEOUT_S = 30
@@ -24,8 +27,9 @@ _BAD_LINE = re.compile(r"^line (\d+): (.*)$")
 
 
 def find_vtysh() -> str:
-    """Return the path of FRR's shell. MachineError when there is none."""
-    found = programs.find("vtysh")
+    """Return the path of FRR's shell, preferably of its daemons' prefix. MachineError when there is none."""
+    daemons = Path(find_frr("zebra")).parent
+    found = programs.find("vtysh", beside=str(daemons.parent / "bin" / "vtysh"))
     if found is None:
         raise MachineError("FRR's vtysh is missing, which loads a frr.conf: apt install frr")
     return found
@@ -37,13 +41,15 @@ class OwnFrr(FrrDaemon):
     def __init__(self, fabric: Fabric, node: Node, ns: NetNs, emit: EventSink) -> None:
         super().__init__(fabric, node, ns, emit)
         self._own = own_configs(fabric)[node.name]
+        self._programs = (*PROGRAMS, *self._own.daemons)
+        self._peers |= {port: port for port in self._own.interfaces}
         self._waiting: set[str] = set()
 
     def _heard_zebra(self, line: str) -> None:
         if not has_started(line):
             return
-        self._waiting = set(PROGRAMS[1:])
-        for program in PROGRAMS[1:]:
+        self._waiting = set(self._programs[1:])
+        for program in self._programs[1:]:
             self._run(program, f"hostname {self.node.name}\n", partial(self._heard_one, program))
 
     def _heard_one(self, program: str, line: str) -> None:
@@ -53,10 +59,12 @@ class OwnFrr(FrrDaemon):
                 self._configure()
         if program == "bgpd":
             self._heard_bgpd(line)
+        if program == "bfdd" and (change := bfd_change(line)) is not None:
+            self.sessions.on_bfd(change.port or self._ports.get(change.peer, change.peer), change.state)
 
     def _configure(self) -> None:
         path = self.folder / "frr.conf"
-        path.write_text(self._own.text)
+        path.write_text(self._own.text + _after(self._own))
         said: list[str] = []
         command = (find_vtysh(), "--vty_socket", str(self.folder), "--config_dir", str(self.folder), "-f", str(path))
         Child(command, self._ns, said.append, partial(self._configured, said))
@@ -72,6 +80,13 @@ class OwnFrr(FrrDaemon):
     def announce(self) -> None:
         """Refuse, as ``withdraw``."""
         raise no_drain(self.node, self._own)
+
+
+def _after(config: SwitchConfig) -> str:
+    """Return lines after the user's: changes of sessions are logged, which 'frr defaults traditional' leaves out."""
+    instance = f"router bgp {config.asn}"
+    has_one = any(line.split() == instance.split() for line in config.text.splitlines())
+    return "\n!\ndebug bfd peer\n" + (f"{instance}\n bgp log-neighbor-changes\nexit\n" if has_one else "")
 
 
 def problems(config: SwitchConfig, folder: Path) -> list[str]:

@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Interface
 
-from hpn.testbed.fabric.model import Fabric, Node, Port
-from hpn.testbed.fabric.wired.config_words import SwitchConfig
+from hpn.testbed.fabric.model import Fabric, Port
+from hpn.testbed.fabric.wired.config_words import RemoteAs, SwitchConfig
 from hpn.testbed.fabric.wired.configs import own_configs
-from hpn.testbed.routing.neighbours import Neighbour, neighbours
+from hpn.testbed.routing.neighbours import asks_bfd
 
 
 def config_notes(fabric: Fabric) -> Iterator[str]:
     """Yield a line for each, with the configuration's file and line."""
     configs = own_configs(fabric)
     for name, config in configs.items():
-        node = fabric.node(name)
-        found = neighbours(fabric, node)
-        for neighbour in found:
-            yield from _session(config, node, neighbour)
-        known = {neighbour.address for neighbour in found}
-        for address in config.neighbours:
-            if address not in known:
-                yield f"{config.where(f'neighbour {address}')}: {name} has no link to neighbour {address}"
+        links = [link for link in fabric.links_of(name) if link.is_routed]
+        ends = [(link.end_at(name), link.far_end(name)) for link in links]
+        for here, there in ends if config.asn is not None else ():
+            yield from _session(fabric, config, configs.get(there.node), here, there)
+        known = {config.peer(here, there) for here, there in ends}
+        for peer in config.neighbours:
+            if peer not in known:
+                yield f"{config.where(f'neighbour {peer}')}: {name} has no link to neighbour {peer}"
         yield from (f"{config.file}:{line}: not done: {why}" for line, why in config.left)
     for link in fabric.links:
         if link.is_routed:
@@ -33,18 +33,43 @@ def config_notes(fabric: Fabric) -> Iterator[str]:
             yield from _addresses(configs.get(link.upper.node), link.upper, link.lower)
 
 
-def _session(config: SwitchConfig, node: Node, neighbour: Neighbour) -> Iterator[str]:
-    """Yield what keeps the session over one link from being established."""
-    there = f"{neighbour.node}, {neighbour.address} at {neighbour.port}"
-    if config.asn is None:
+def _session(
+    fabric: Fabric, config: SwitchConfig, other: SwitchConfig | None, here: Port, there: Port
+) -> Iterator[str]:
+    """Yield what keeps the session over one link from being established, or BFD from running beside it."""
+    name = f"{there.node}, {there.ip} at {here.name}" if there.address is not None else f"{there.node} at {here.name}"
+    peer, asn = config.peer(here, there), fabric.node(there.node).asn
+    if peer is None:
+        yield f"{config.where('asn')}: {here.node} has no neighbour {name}: that link carries no routes"
         return
-    if neighbour.address not in config.neighbours:
-        yield f"{config.where('asn')}: {node.name} has no neighbour {there}: that link carries no routes"
-        return
-    asn = config.neighbours[neighbour.address]
-    if asn is not None and asn != neighbour.asn:
-        where = config.where(f"neighbour {neighbour.address}")
-        yield f"{where}: {node.name} awaits ASN {asn} of {there}, which has {neighbour.asn}"
+    where, awaited = config.where(f"neighbour {peer}"), config.neighbours[peer]
+    if (wanted := _refused(awaited, config.asn, asn)) is not None:
+        yield f"{where}: {here.node} awaits {wanted} of {name}, which has {asn}"
+    if not _meets(config, other, here, there):
+        yield f"{where}: {here.node} speaks BGP unnumbered with {name}, which does not"
+    if asks_bfd(fabric, config, here, there) and not asks_bfd(fabric, other, there, here):
+        yield f"{where}: {here.node} has BFD with {name}, which has none: it finds no failure"
+
+
+def _refused(awaited: RemoteAs, own: int | None, theirs: int | None) -> str | None:
+    """Return the awaited ASN in words if theirs is another."""
+    if awaited == "external":
+        return "an ASN other than its own" if theirs == own else None
+    wanted = own if awaited == "internal" else awaited
+    return None if wanted in (None, theirs) else f"ASN {wanted}"
+
+
+def _meets(config: SwitchConfig, other: SwitchConfig | None, here: Port, there: Port) -> bool:
+    """Return False for a session over link-local addresses that the other end does not speak.
+
+    Where the link has addresses, FRR finds the neighbour's by itself, unless told 'v6only'.
+    """
+    if here.name not in config.interfaces:
+        return True
+    if other is not None and there.name in other.interfaces:
+        return True
+    known = here.address is not None and (other is None or here.ip in other.neighbours)
+    return known and not config.interfaces[here.name]
 
 
 def _addresses(config: SwitchConfig | None, here: Port, there: Port) -> Iterator[str]:

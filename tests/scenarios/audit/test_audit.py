@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.short_routes import SHORT
 from hpn.results.judge.verdict import decide, holds
 from hpn.results.run.folder import RunFolder
 from hpn.scenarios.audit.answer import answer_of
@@ -15,9 +16,11 @@ from hpn.scenarios.audit.audit import Audit, check_place, left_of, plan, wanted_
 from hpn.scenarios.audit.drill import PlannedFailure
 from hpn.scenarios.audit.promises import default_promises
 from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
+from hpn.testbed.events import Event, EventKind
 from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.vm.engines import named
+from tests.fabric import own_network
 from tests.results.sample import MANIFEST, metrics
 
 ENGINE = "uml-virtual-time"
@@ -50,7 +53,7 @@ def test_a_run_is_left_until_it_is_whole_and_of_the_same_drill(tmp_path: Path) -
     _made(audit, second, metrics())
     (audit.folder(second) / "verdict.json").unlink()
     assert left_of(audit) == audit.failures[1:]
-    audit.drill_file(first).write_text(first.text + "# other\n")
+    audit.kept.drill_file(first.name).write_text(first.text + "# other\n")
     assert left_of(audit) == audit.failures
     write(audit, left_of(audit), ENGINE)
     assert left_of(audit) == audit.failures, "its run is of another drill"
@@ -146,3 +149,30 @@ def test_a_folder_of_another_audit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("[]")
     with pytest.raises(InputError, match="damaged"):
         write(audit, (), ENGINE)
+
+
+def test_only_elements_that_are_named_fail(tmp_path: Path) -> None:
+    def targets(*patterns: str) -> list[tuple[str, ...]]:
+        found = plan(load_topology("tiny"), ("link", "switch"), 20, default_promises(), tmp_path, patterns)
+        return [each.failure.targets for each in found.failures]
+
+    assert targets("p0.s0.t0.0", "p0.s0.h0.r0.?")[:3] == [("p0.s0.h0.r0.0",), ("p0.s0.h0.r0.1",), ("p0.s0.t0.0",)]
+    assert all({"p0.s0.t0.0"} & {*each} for each in targets("p0.s0.t0.0")), "pairs too"
+    assert targets("p0.s0.h0:r0p0")[0] == targets("p0.s0.t0.0:h0r0")[0] == ("p0.s0.h0.r0.0",), "by an end"
+    with pytest.raises(InputError, match="no failure of these kinds is of 'leaf9'; --list shows what there is"):
+        targets("p0.s0.t0.0", "leaf9")
+
+
+def test_routes_that_a_configuration_leaves_short_are_those_of_the_first_run(tmp_path: Path) -> None:
+    audit = _audit(tmp_path / "out", spec=load_topology(str(own_network.write(tmp_path))))
+    write(audit, audit.failures, ENGINE)
+    short = [
+        Event(1, EventKind.ROUTE, "leaf1", f"10.0.0.{at}/32", SHORT, {"next_hops": at % 2, "links_allow": 2})
+        for at in (1, 2)
+    ]
+    for failure in audit.failures[:2]:
+        _made(audit, failure, _crossed(metrics(), 0))
+        RunFolder(audit.folder(failure)).write_events(short)
+    assert answer_of(audit, ENGINE, {}).short_routes == (
+        "before any fault leaf1 lacks next hops of 2 host routes: 10.0.0.2/32 by 0 of 2 links",
+    )

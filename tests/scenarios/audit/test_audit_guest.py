@@ -67,6 +67,7 @@ def test_a_fabric_with_one_tor_a_rack_has_single_points(tmp_path: Path) -> None:
     assert ((out / "audit.json").read_bytes(), (out / "report.html").read_bytes()) == (whole, page)
 
 
+@pytest.mark.slow
 @pytest.mark.guest
 @pytest.mark.timeout(600)
 def test_a_fabric_that_lost_its_second_tor_is_worse_than_its_base(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from hpn.scenarios.audit.base import topology_at
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.wired.configs import configs_of
-from tests.fabric import own_network
+from hpn.testbed.fabric.wired.host_configs import own_hosts as own_hosts_of
+from tests.fabric import own_hosts, own_network
 
 
 def _git(folder: Path, *arguments: str) -> None:
@@ -95,3 +96,15 @@ def test_configurations_are_those_of_the_commit_too(tmp_path: Path) -> None:
     _commit(folder)
     with pytest.raises(InputError, match="leads out of the topology file's folder"):
         topology_at("HEAD", str(path))
+
+
+def test_folders_of_hosts_are_those_of_the_commit_too(tmp_path: Path) -> None:
+    folder = tmp_path / "network"
+    path = own_hosts.write(folder)
+    _git(folder, "init", "-q")
+    _commit(folder)
+    netdev = folder / "gpu-c" / "10-bond0.netdev"
+    netdev.write_text(netdev.read_text().replace("=fast", "=slow"))
+    specs = load_topology(str(path)), topology_at("HEAD", str(path))
+    now, then = (own_hosts_of(spec)["gpu-c"].options["bond0"] for spec in specs)
+    assert (now.bonding.lacp_rate, then.bonding.lacp_rate) == ("slow", "fast")

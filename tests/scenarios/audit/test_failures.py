@@ -10,7 +10,7 @@ import pytest
 
 from hpn.scenarios.audit.audit import plan
 from hpn.scenarios.audit.drill import flows_for, names_of, planned, workload_of
-from hpn.scenarios.audit.failures import KINDS, Breakage, Failure, single_failures
+from hpn.scenarios.audit.failures import DEFAULT_KINDS, KINDS, Breakage, Failure, single_failures
 from hpn.scenarios.audit.pairs import pairs_of
 from hpn.scenarios.audit.promises import default_promises
 from hpn.scenarios.drill.load import drill_from
@@ -19,10 +19,19 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.model import Fabric, LinkKind, Role
-from hpn.testbed.fabric.spec import FabricSpec, LacpSpec
+from hpn.testbed.fabric.spec import BfdSpec, BgpSpec, FabricSpec, LacpSpec
 from hpn.testbed.files.document import parse
 
-SMALL = ("tiny", "tiny-spare", "tiny-pods", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only", "tiny-fat-tree")
+SMALL = (
+    "tiny",
+    "tiny-spare",
+    "tiny-pods",
+    "tiny-stacked",
+    "tiny-dcn-plus",
+    "tiny-rail-only",
+    "tiny-fat-tree",
+    "tiny-same-rail",
+)
 
 
 def _fabric(name: str) -> Fabric:
@@ -46,10 +55,11 @@ def test_every_element_that_can_carry_traffic_fails_once(name: str) -> None:
     several = [link.name for link in access if len(fabric.nic_of_link(link.name).links) > 1]
     assert _targets(fabric, "member") == several
     assert _targets(fabric, "session") == [link.name for link in fabric.links if link.is_routed]
+    assert _targets(fabric, "silent") == _targets(fabric, "session")
 
 
 def test_tiny_has_112_single_failures() -> None:
-    found = single_failures(_fabric("tiny"), tuple(KINDS))
+    found = single_failures(_fabric("tiny"), DEFAULT_KINDS)
     assert len(found) == 32 + 32 + 4 + 12 + 16 + 16
     assert len({failure.key for failure in found}) == len(found)
 
@@ -103,9 +113,15 @@ def test_queue_pairs_cover_the_ways_out_of_a_rack() -> None:
 def test_an_element_is_down_for_longer_than_its_limit_and_its_timer() -> None:
     fabric = _fabric("tiny")
     slow = build(FabricSpec(name="slow", lacp=LacpSpec(rate="slow")))
-    for one, least_ns in ((fabric, 3 * 10**9), (slow, 90 * 10**9)):
-        member = single_failures(one, ("member",))[0]
-        drill = planned(one, member, "member", default_promises(), Path()).drill
+    quick = build(FabricSpec(name="quick", bgp=BgpSpec(bfd=BfdSpec())))
+    for one, kind, least_ns in (
+        (fabric, "member", 3 * 10**9),
+        (slow, "member", 90 * 10**9),
+        (fabric, "silent", 9 * 10**9),
+        (quick, "silent", 3 * 10**9),
+    ):
+        failure = single_failures(one, (kind,))[0]
+        drill = planned(one, failure, kind, default_promises(), Path()).drill
         assert (drill.timeline.faults[0].for_ns or 0) > least_ns
 
 

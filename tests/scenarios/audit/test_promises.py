@@ -30,7 +30,7 @@ def test_the_default_says_what_holds_for_which_kind() -> None:
         "converged at failure at most 2 s",
         "state restored",
     ]
-    assert found[0].of == ("link", "port", "switch", "member", "session")
+    assert found[0].of == ("link", "port", "switch", "member", "session", "silent")
     assert found[4].of == (*KINDS, PAIR)
     assert found[0].longest_ns == 500e6
 

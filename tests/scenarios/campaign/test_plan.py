@@ -20,7 +20,16 @@ from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.files.document import parse
 from tests.scenarios.campaign.samples import CUT, FLAP, PLAN, sequence
 
-FABRICS = ("tiny", "tiny-spare", "small", "tiny-pods", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only")
+FABRICS = (
+    "tiny",
+    "tiny-spare",
+    "small",
+    "tiny-pods",
+    "tiny-stacked",
+    "tiny-dcn-plus",
+    "tiny-rail-only",
+    "tiny-same-rail",
+)
 
 
 @cache

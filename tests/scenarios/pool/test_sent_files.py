@@ -9,6 +9,7 @@ import pytest
 from hpn.scenarios.batch.pool import sent_files
 from hpn.scenarios.batch.pool.sent_files import files_of, plugins_here
 from hpn.testbed.errors import InputError
+from tests.fabric import own_hosts
 
 
 @pytest.fixture
@@ -83,3 +84,11 @@ def test_plug_ins_that_are_too_much_are_refused(
     monkeypatch.setenv("HPN_PLUGINS", str(base))
     with pytest.raises(InputError, match=f"with {base} plug-ins are more than .* keep them in a folder of their own"):
         plugins_here()
+
+
+def test_the_folder_of_a_host_s_configuration_goes_along(base: Path) -> None:
+    own_hosts.write(base)
+    (base / "gpu-c" / "notes.txt").write_text("not this")
+    found = sorted(files_of(drill(base, "topology: own-hosts.yaml\n")))
+    of_c = [f"gpu-c/{name}" for name in sorted(own_hosts.NETWORKD)]
+    assert found == ["d.yaml", "gpu-a/interfaces", *of_c, "own-hosts.yaml"]

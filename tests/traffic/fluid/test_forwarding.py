@@ -141,3 +141,18 @@ def test_many_packets_at_once_go_as_each_would_alone() -> None:
         alone = forwarding.walk([source], [nic], [port], [sport])
         assert alone.links[0].tolist() == together.links[at].tolist()
         assert alone.arrives[0] == together.arrives[at]
+
+
+def test_where_aggs_are_of_one_rail_and_port_cores_join_rails_and_the_two_tors_of_a_nic() -> None:
+    """Each NIC reaches each other by either port, also while the other lacks one: by Cores, which are at most two."""
+    fabric = build(PRESETS["tiny-same-rail"].spec)
+    cut = "p0.s1.h0.r0.0"
+    pairs = [(a.name, b.name) for a in fabric.nics for b in fabric.nics if a.host != b.host]
+    for down in ([], [cut]):
+        forwarding = Forwarding(fabric, down)
+        ways = [names(forwarding, *pair, port, 0xC000) for pair in pairs for port in (0, 1)]
+        assert all(arrives for (links, arrives) in ways if links[0] not in down)
+        assert all(("c0." in "".join(links)) <= (len(links) == 6) for links, _ in ways)
+    links, _ = names(Forwarding(fabric, [cut]), "p0.s0.h0.r0", "p0.s1.h0.r0", 0, 0xC000)
+    assert [link.split("-")[-1][:2] for link in links[2:4]] == ["c0", "c0"]
+    assert links[-1] == "p0.s1.h0.r0.1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -23,8 +24,14 @@ from hpn.traffic.fluid.solve import Floats, max_min
 SMALL = {"segments": 3, "hosts": 4, "rails": 2, "aggs": 4, "scale": 1}
 
 
-def _spec(architecture: str, pods: int = 1) -> FabricSpec:
-    return FabricSpec(architecture=architecture, pods=pods, cores=4 if pods > 1 else 0, **SMALL)
+NETWORKS = (*ARITHMETIC, "hpn 5")
+"""Architectures, and one with that many planes."""
+
+
+def _spec(network: str, pods: int = 1) -> FabricSpec:
+    architecture, _, planes = network.partition(" ")
+    more = {"planes": int(planes)} if planes else {}
+    return FabricSpec(architecture=architecture, pods=pods, cores=4 if pods > 1 else 0, **SMALL, **more)
 
 
 @cache
@@ -61,7 +68,7 @@ def _names(fabric: Fabric, pods: Pods) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("architecture", ARITHMETIC)
+@pytest.mark.parametrize("architecture", NETWORKS)
 @pytest.mark.parametrize("pods", [1, 2])
 def test_each_directed_link_of_a_fabric_has_one_number_and_its_rate(architecture: str, pods: int) -> None:
     spec = _spec(architecture, pods)
@@ -74,7 +81,7 @@ def test_each_directed_link_of_a_fabric_has_one_number_and_its_rate(architecture
         assert capacity == rate.get((a, b), rate.get((b, a)))
 
 
-@pytest.mark.parametrize("architecture", ARITHMETIC)
+@pytest.mark.parametrize("architecture", NETWORKS)
 @pytest.mark.parametrize("pods", [1, 2])
 def test_a_path_is_a_walk_from_nic_to_nic(architecture: str, pods: int) -> None:
     well = _well(architecture, pods)
@@ -100,7 +107,7 @@ def test_planes_meet_nowhere_and_one_plane_lets_the_agg_choose() -> None:
         assert {(int(a) % 2, int(b) % 2) for a, b in far[:, [0, -1]]} == ports
 
 
-@pytest.mark.parametrize("architecture", ARITHMETIC)
+@pytest.mark.parametrize("architecture", NETWORKS)
 @pytest.mark.parametrize("pods", [1, 2])
 @pytest.mark.parametrize("what", ["access", "tor", "fabric", "agg"])
 def test_after_a_fault_only_what_it_hit_has_moved_and_rates_are_those_of_all_solved_anew(
@@ -172,6 +179,16 @@ def test_no_queue_pair_gets_more_than_it_sends() -> None:
     held = healthy(well.pods, well.flows, most)
     assert held.rates.max() == most
     assert after(held, FailedParts.nothing(well.pods).with_tor(3)).rates.max() == most
+
+
+def test_with_more_planes_a_dead_port_sends_by_the_next_one_that_leads_there() -> None:
+    sizes = Pods.of(_spec("hpn 5"))
+    flows = drawn(sizes, permutation(sizes, 3), 4, 5)
+    flows = replace(flows, port=np.ones_like(flows.port))
+    src, dst = int(flows.src[0]), int(flows.dst[0])
+    broken = FailedParts.nothing(sizes).with_access(src, 1, sizes).with_access(dst, 2, sizes)
+    path = paths_of(sizes, flows, broken)[0]
+    assert path[0] == sizes.access(np.array(src), np.array(3))
 
 
 def test_without_path_control_what_leaves_in_the_plane_of_a_dead_port_is_lost() -> None:

@@ -37,6 +37,10 @@ _SESSION = ("lab", "node", "port", "neighbour", "plane")
 LAB_INFO = Family("hpn_lab_info", Kind.GAUGE, "Always 1; the labels say what the lab is.", ("lab", "fabric", "bgp"))
 LAB_START = Family("hpn_lab_start_time_seconds", Kind.GAUGE, "When the lab was started, Unix time.", ("lab",))
 BROKEN = Family("hpn_lab_broken_parts", Kind.GAUGE, "Links and switches that were broken by hand.", ("lab",))
+SUSPECT = Family(
+    *("hpn_locate_suspect", Kind.GAUGE, "1 for each part that hpn locate accuses of loss; 0, of no part, for none."),
+    ("lab", "part"),
+)
 EVENTS = Family(
     *("hpn_events_total", Kind.COUNTER, "What has happened in the lab: its timeline, counted."),
     ("lab", "kind", "event", "plane"),

@@ -16,6 +16,7 @@ from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
 from hpn.testbed.lab.service.metrics import families as f
 from hpn.testbed.lab.service.metrics.families import Family
 from hpn.testbed.lag.states import Mux
+from hpn.testbed.routing.neighbours import bfd_ends
 
 Sample = tuple[tuple[str, ...], float]
 """Label values of a family, in their order, and the sample's value."""
@@ -45,6 +46,7 @@ def _lab(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
     yield f.LAB_START, [((lab,), scrape.started_at)]
     parts = {*fabric.node_by_name, *fabric.link_by_name}
     yield f.BROKEN, [((lab,), len(parts & set(found.broken)))]
+    yield f.SUSPECT, [((lab, part), 1) for part in found.suspects or ()] or [((lab, ""), 0)]
     yield (
         f.EVENTS,
         [
@@ -140,8 +142,8 @@ def _sessions(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
         end.label: (scrape.lab, end.node, end.name, link.far_end(end.node).node, str(link.plane)) for link, end in ends
     }
     yield f.BGP, [(told, label not in down) for label, told in labels.items()]
-    if scrape.fabric.spec.bgp.bfd is not None:
-        yield f.BFD, [(told, label not in dead) for label, told in labels.items()]
+    if beside := bfd_ends(scrape.fabric):
+        yield f.BFD, [(told, label not in dead) for label, told in labels.items() if label in beside]
 
 
 _WELL = Mux.COLLECTING_DISTRIBUTING.value

@@ -1,0 +1,1 @@
+"""Location of faults while a lab runs."""

@@ -10,6 +10,8 @@ class LocatedFault:
     """A fault, and when the losses of streams told where it is; times in ms from its injection, None: never.
 
     ``suspect``: last one accused before the repair, '' if nobody. ``wrong``: those of ``answers`` that accused others.
+    ``lost``: packets lost meanwhile on known paths across it; None in run folders that do not say. Without any nobody
+    can tell where it is.
     """
 
     fault: str
@@ -18,6 +20,7 @@ class LocatedFault:
     answers: int
     wrong: int
     suspect: str
+    lost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def _located_fault(found: Located, fault: Standing, score: Score) -> LocatedFaul
     told = [each for each in found.rounds if fault.at_ns < each.at_ns <= fault.until_ns and each.accused]
     first_ms, stable_ms = (None if ns is None else ns / 1e6 for ns in (score.first_ns, score.stable_ns))
     suspect = str(told[-1].accused[0].suspect) if told else ""
-    return LocatedFault(fault.fault, first_ms, stable_ms, score.rounds, score.wrong, suspect)
+    return LocatedFault(fault.fault, first_ms, stable_ms, score.rounds, score.wrong, suspect, score.lost)
 
 
 def at_once(fault: Standing, faults: Sequence[Standing]) -> int:

@@ -27,6 +27,8 @@ def _located(expectation: Selection, metrics: DrillMetrics) -> Figure:
 
 def _of(fault: LocatedFault, step_ms: float) -> Figure:
     told = f"{fault.wrong} of {fault.answers} answers wrong"
+    if fault.lost == 0 and not fault.wrong:
+        return Figure(None, f"{fault.fault} cost no stream a packet, so none shows where it is")
     if fault.stable_ms is None:
         who = f"last accused: {fault.suspect}" if fault.suspect else "nobody was accused"
         return Figure(None, f"{fault.fault} was not located for good: {who}; {told}", never=True)

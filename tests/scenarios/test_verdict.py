@@ -8,6 +8,7 @@ import pytest
 
 from hpn.failover.analysis.cpu_waits import Waits
 from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.analysis.location import LocatedFault, Location
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.metrics.doubts import unexplained_losses
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
@@ -479,3 +480,21 @@ def test_a_check_that_does_not_tell_its_direction_has_that_of_its_metric_by_word
 
 def test_a_figure_without_a_side_of_its_own_goes_by_its_limit() -> None:
     assert [Larger.AS_LIMITED.is_worse(is_upper=upper) for upper in (True, False)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("lost", "wrong", "outcome", "evidence"),
+    [
+        (0, 0, OPEN, "cut cost no stream a packet, so none shows where it is"),
+        (0, 2, FAIL, "cut was not located for good: nobody was accused; 2 of 9 answers wrong"),
+        (1, 0, FAIL, "cut was not located for good: nobody was accused; 0 of 9 answers wrong"),
+        (None, 0, FAIL, "cut was not located for good"),  # a run folder that does not say
+    ],
+)
+def test_a_fault_that_hit_no_packet_is_inconclusive_not_missed(
+    lost: int | None, wrong: int, outcome: Outcome, evidence: str
+) -> None:
+    missed = Location("likelihood", 100, (LocatedFault("cut", None, None, 9, wrong, "", lost),), 0, 0)
+    found = check("located: {at_most: 3 s}", replace(link_down(), location=missed))
+    assert found.outcome is outcome
+    assert found.evidence.startswith(evidence)

@@ -41,7 +41,7 @@ class TierSpread:
     destination, as from an Agg to both ToRs of a dual-ToR Clos. 1 - H / H', where H is the Shannon entropy of its
     choices and H' what it is when they are as even as whole numbers can be (one less Pielou's evenness, 1966); the
     mean over queue pairs. 0: spread as can be; 1: a switch sends all by one link, as where hashes of two tiers agree.
-    None where nothing is chosen, as from a ToR to the one port of a NIC.
+    None where nothing is chosen, as from a ToR to the one port of a NIC, and in a mesh, where minimal paths decide.
     """
 
     tier: str
@@ -74,12 +74,12 @@ def spreads(fabric: Fabric, ways: Sequence[DataPath], is_up: Callable[[str], boo
     """Return the figures of each tier that is crossed, from the NICs up and down again."""
     crossed: Counter[_Direction] = Counter(way for each in ways for way in _directions(fabric, each.links))
     tiers: dict[str, dict[str, dict[_Direction, int]]] = {}
-    used = dict.fromkeys((_chooser(fabric, link), upwards) for link, upwards in crossed)
-    for chooser, upwards in used:
-        links = [link for link in _links_above(fabric, chooser) if is_up(link.name)]
-        of = {(link.name, upwards): crossed[link.name, upwards] for link in links}
+    used = dict.fromkeys((*_chooser(fabric, link, upwards), upwards) for link, upwards in crossed)
+    for chooser, kind, upwards in used:
+        choice = [way for way in _choice(fabric, chooser, kind, upwards) if is_up(way[0])]
+        of = {way: crossed[way] for way in choice}
         if of:
-            tiers.setdefault(_tier(fabric, links[0], upwards), {})[chooser] = of
+            tiers.setdefault(_tier(fabric, fabric.link(choice[0][0]), upwards), {})[chooser] = of
     down = _choices_down(fabric, ways, is_up)
     chosen = {tier: [list(of.values()) for of in by.values()] for tier, by in tiers.items() if tier.endswith("up")}
     return tuple(_spread(tier, tiers[tier], (chosen | down).get(tier, ())) for tier in sorted(tiers, key=_order))
@@ -126,17 +126,29 @@ def _directions(fabric: Fabric, links: Sequence[str]) -> Iterator[_Direction]:
             yield name, upwards
 
 
-def _chooser(fabric: Fabric, link: str) -> str:
-    """Return the NIC or switch that a link connects to the tier above."""
+def _chooser(fabric: Fabric, link: str, upwards: bool) -> tuple[str, LinkKind]:
+    """Return the NIC or switch that a link connects to the tier above, or that sends by it; and its kind."""
     found = fabric.link(link)
-    return fabric.nic_of_link(link).name if found.kind is LinkKind.ACCESS else found.lower.node
+    if found.kind is LinkKind.ACCESS:
+        return fabric.nic_of_link(link).name, found.kind
+    by_upper = found.kind is LinkKind.MESH and not upwards
+    return (found.upper if by_upper else found.lower).node, found.kind
+
+
+def _choice(fabric: Fabric, chooser: str, kind: LinkKind, upwards: bool) -> list[_Direction]:
+    """Return the links among which a chooser has some, each in its direction: from a switch of a mesh, all onward."""
+    if kind is not LinkKind.MESH:
+        return [(link.name, upwards) for link in _links_above(fabric, chooser)]
+    links = (link for link in fabric.links_of(chooser) if link.kind is kind)
+    return [(link.name, link.lower.node == chooser) for link in links]
 
 
 def _links_above(fabric: Fabric, chooser: str) -> Sequence[Link]:
     nic = fabric.nic_by_name.get(chooser)
     if nic is not None:
         return nic.links
-    return [each for each in fabric.links_of(chooser) if each.lower.node == chooser and each.kind is not LinkKind.PEER]
+    beside = (LinkKind.PEER, LinkKind.MESH)
+    return [each for each in fabric.links_of(chooser) if each.lower.node == chooser and each.kind not in beside]
 
 
 _TIERS = {LinkKind.ACCESS: (Role.HOST, Role.TOR), LinkKind.FABRIC: (Role.TOR, Role.AGG)}
@@ -144,11 +156,14 @@ _TIERS = {LinkKind.ACCESS: (Role.HOST, Role.TOR), LinkKind.FABRIC: (Role.TOR, Ro
 
 def _tier(fabric: Fabric, link: Link, upwards: bool) -> str:
     """Return the tier's name: 'tor up', 'agg down', by sender and direction, as in ``failover.analysis.ports``."""
+    if link.kind is LinkKind.MESH:
+        return _MESH
     lower, upper = _TIERS.get(link.kind, (Role.AGG, Role.CORE))
     return f"{lower} up" if upwards else f"{upper} down"
 
 
-_ORDER = ("host up", "tor up", "agg up", "core down", "agg down", "tor down")
+_MESH = "tor mesh"
+_ORDER = ("host up", "tor up", "agg up", "core down", "agg down", _MESH, "tor down")
 
 
 def _order(tier: str) -> int:

@@ -66,8 +66,8 @@ def watched(fabric: Fabric, ports: Ports) -> tuple[Watched, ...]:
 
 
 def _side(kind: LinkKind, upper: bool) -> str:
-    if kind is LinkKind.PEER:
-        return "peer"
+    if kind in (LinkKind.PEER, LinkKind.MESH):
+        return kind.value
     return "down" if upper else "up"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hpn.failover.locating.parts import Part, PartKind
 from hpn.failover.locating.seen import Accused
 from hpn.failover.locating.siblings import siblings
-from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind
 from hpn.traffic.flows.path_search import Direction
 
 
@@ -59,7 +59,7 @@ def decide(
         return Decision(link.name, False, accused.loss, 1.0, "it is the last way of its node")
     leaving = draining = 0.0
     for upward in (True, False) if moves_arrivals else (True,):
-        total = sum(loads.get((each.name, upward), 0.0) for each in group)
+        total = sum(loads.get((each.name, upward == _same_way(link, each)), 0.0) for each in group)
         if total:
             crossing = loads.get((link.name, upward), 0.0) / total
             leaving = max(leaving, accused.loss * crossing if _holds(parts, upward) else 0.0)
@@ -70,6 +70,11 @@ def decide(
     if leaving > draining:
         return Decision(link.name, True, leaving, draining, "")
     return Decision(link.name, False, leaving, draining, "more would be lost without it")
+
+
+def _same_way(link: Link, other: Link) -> bool:
+    """Return True if both lead up from one switch; a mesh link may come up to it."""
+    return link.kind is not LinkKind.MESH or other.lower.node == link.lower.node
 
 
 def _holds(parts: Sequence[Part], upward: bool) -> bool:

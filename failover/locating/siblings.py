@@ -8,8 +8,12 @@ from hpn.testbed.fabric.model import Fabric, Link, LinkKind
 
 
 def siblings(fabric: Fabric, link: Link) -> Sequence[Link]:
-    """Return the links that may carry what a link carries, itself included: those of its NIC, or up from its switch."""
+    """Return the links that may carry what a link carries, itself included.
+
+    Those of its NIC, those up from its switch, or all mesh links of its lower switch.
+    """
     if link.kind is LinkKind.ACCESS:
         return fabric.nic_of_link(link.name).links
     below = link.lower.node
-    return [each for each in fabric.links_of(below) if each.lower.node == below and each.kind is link.kind]
+    alike = [each for each in fabric.links_of(below) if each.kind is link.kind]
+    return alike if link.kind is LinkKind.MESH else [each for each in alike if each.lower.node == below]

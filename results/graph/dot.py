@@ -93,7 +93,7 @@ def _edge(bundle: Bundle, overlay: Overlay, numbers: Mapping[str, tuple[int, ...
         given |= {"color": _GREEN, "penwidth": "5"}
     if down == len(names):
         given |= {"color": _RED, "style": "dashed"}
-    if bundle.kind is LinkKind.PEER:
+    if bundle.kind in (LinkKind.PEER, LinkKind.MESH):
         given["constraint"] = "false"
     ends = (bundle.lower, bundle.upper) if side(bundle.plane) > 0 else (bundle.upper, bundle.lower)
     return f"  {' -- '.join(map(quoted, ends))}{_attributes(given)};"

@@ -17,7 +17,13 @@ from hpn.testbed.fabric.model import Fabric, Link, Node, Role
 
 _MOST_NAMES = 12
 
-_KINDS = {"access": "NIC to ToR", "fabric": "ToR to Agg", "core": "Agg to Core", "peer": "ToR to ToR"}
+_KINDS = {
+    "access": "NIC to ToR",
+    "fabric": "ToR to Agg",
+    "core": "Agg to Core",
+    "peer": "ToR to ToR",
+    "mesh": "ToR to ToR",
+}
 _GROUPED = {
     Level.HOSTS: "hosts of a segment are one box",
     Level.SEGMENT: "a box stands for many nodes of a segment, a line for all links between two boxes",

@@ -2,7 +2,8 @@
 
 Changes when a fabric is to be laid out in another way. Plane 0 has all of its switches above the hosts and plane 1
 below, and every line is straight from one row to the next. So lines of different planes never meet. With one plane,
-everything is above the hosts, as trees are drawn.
+everything is above the hosts, as trees are drawn. Switches of a direct network are one row, joined by arcs away from
+the hosts, the wider the higher.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hpn.results.graph.arcs import nested, rise
 from hpn.results.graph.grouping import Box, Bundle, Drawn, Level
 from hpn.testbed.fabric.model import LinkKind, Role
 from hpn.testbed.fabric.spec import WIRED
@@ -45,17 +47,19 @@ class PlacedBox:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A bundle as a line, from its lower to its upper end."""
+    """A bundle as a line from its lower to its upper end, or as an arc whose top is ``rise`` pixels above these."""
 
     bundle: Bundle
     x1: float
     y1: float
     x2: float
     y2: float
+    rise: float = 0.0
 
     def at(self, share: float) -> tuple[float, float]:
         """Return the point at that share of the length from the lower end."""
-        return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
+        x, y = self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
+        return x, y - self.rise * 4 * share * (1 - share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ def lay_out(found: Drawn) -> Layout:
     sizes = {box.name: _size(found, box) for box in found.boxes}
     blocks, pods = _columns(found, sizes)
     whole = (LEFT, max(end for _, end in pods.values()))
-    rows = _rows(found.boxes, sizes, whole[1] - whole[0])
+    rows = _rows(found, sizes, whole[1] - whole[0])
     placed: dict[str, PlacedBox] = {}
     for (role, at), (top, _) in rows.items():
         for span, of_span in _spans(found.boxes, role, at, blocks, pods, whole):
@@ -177,15 +181,16 @@ def _stretch(blocks: dict[Block, Span], pod: int, begin: float, end: float) -> N
         blocks[block] = (blocks[block][0] + number * more, blocks[block][1] + (number + 1) * more)
 
 
-def _rows(boxes: Iterable[Box], sizes: Mapping[str, _Size], width: float) -> dict[tuple[Role, int], Span]:
-    """Return upper edge and height of every row, by role and side, from top to bottom."""
+def _rows(found: Drawn, sizes: Mapping[str, _Size], width: float) -> dict[tuple[Role, int], Span]:
+    """Return upper edge and height of every row, by role and side, from top to bottom; arcs have room above."""
     tall: dict[tuple[Role, int], float] = {}
-    for box in boxes:
+    for box in found.boxes:
         key = (box.role, side(box.plane))
         tall[key] = max(tall.get(key, 0.0), sizes[box.name].height)
     order = [(role, -1) for role in reversed(_TIERS)] + [(Role.HOST, 0)] + [(role, 1) for role in _TIERS]
     rows: dict[tuple[Role, int], Span] = {}
-    y, above = MARGIN, None
+    arcs = any(bundle.kind is LinkKind.MESH for bundle in found.bundles)
+    y, above = MARGIN + (rise(width) if arcs else 0.0), None
     for key in order:
         if key in tall:
             y += _between(above, key[0], width) if above is not None else 0.0
@@ -254,7 +259,12 @@ def _lines(found: Drawn, placed: Mapping[str, PlacedBox]) -> tuple[Line, ...]:
     """Return every line, with its ends spread along the edges of its boxes so that few lines cross."""
     ends: dict[tuple[str, bool], list[tuple[float, int]]] = {}
     for number, bundle in enumerate(found.bundles):
-        if bundle.kind is not LinkKind.PEER:
+        if bundle.kind is LinkKind.MESH:
+            for here, there in ((bundle.lower, bundle.upper), (bundle.upper, bundle.lower)):
+                ends.setdefault((here, False), []).append(
+                    (nested(placed[here].middle[0], placed[there].middle[0]), number)
+                )
+        elif bundle.kind is not LinkKind.PEER:
             for here, there in ((bundle.lower, bundle.upper), (bundle.upper, bundle.lower)):
                 below = placed[there].y > placed[here].y
                 ends.setdefault((here, below), []).append((_towards(found, bundle, here, placed[there]), number))
@@ -283,5 +293,8 @@ def _line(bundle: Bundle, number: int, placed: Mapping[str, PlacedBox], where: M
         ends = (left.x + left.width, right.x)
         x1, x2 = ends if left is lower else ends[::-1]
         return Line(bundle, x1, y, x2, y)
+    if bundle.kind is LinkKind.MESH:
+        low_x, high_x = where[bundle.lower, number], where[bundle.upper, number]
+        return Line(bundle, low_x, lower.y, high_x, upper.y, rise(abs(high_x - low_x)))
     y1, y2 = (lower.y, upper.y + upper.height) if upper.y < lower.y else (lower.y + lower.height, upper.y)
     return Line(bundle, where[bundle.lower, number], y1, where[bundle.upper, number], y2)

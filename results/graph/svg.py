@@ -117,10 +117,15 @@ def _line(line: Line, overlay: Overlay) -> str:
     kinds += cost.kinds((link.name for link in links), overlay.costs)
     kinds += ["path"] if any(link.name in overlay.path for link in links) else []
     width = "" if kinds[-1] == "path" or overlay.costs else f' stroke-width="{_width(line, overlay):g}"'
+    title = f"<title>{escaped(labels.of_links(links, overlay))}</title>"
+    if line.rise:
+        x, y = line.at(0.5)
+        top = f"Q{x:.1f} {y - line.rise:.1f} {line.x2:.1f} {line.y2:.1f}"
+        curve = f'd="M{line.x1:.1f} {line.y1:.1f}{top}" fill="none"'
+        return f'<path class="{" ".join(kinds)}" data-links="{len(links)}" {curve}{width}>{title}</path>'
     return (
         f'<line class="{" ".join(kinds)}" data-links="{len(links)}" x1="{line.x1:.1f}" y1="{line.y1:.1f}"'
-        f' x2="{line.x2:.1f}" y2="{line.y2:.1f}"{width}>'
-        f"<title>{escaped(labels.of_links(links, overlay))}</title></line>"
+        f' x2="{line.x2:.1f}" y2="{line.y2:.1f}"{width}>{title}</line>'
     )
 
 

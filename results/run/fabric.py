@@ -91,6 +91,9 @@ def _left_out(spec: FabricSpec) -> Mapping[str, bool | set[str]]:
     found: dict[str, bool | set[str]] = {"wiring": True}  # the file has the nodes and links themselves
     if spec.switch is None:
         found["switch"] = True
+    for key in ("dimensions", "global_links"):
+        if key not in spec.model_fields_set:
+            found[key] = True
     if not spec.bgp.valleys:
         found["bgp"] = {"asn"}
     if spec.profile == LAB:

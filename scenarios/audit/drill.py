@@ -22,7 +22,7 @@ from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import PATH_MTUS, Drill, Workload
 from hpn.scenarios.drill.workload import flows_of, mtu_needed
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import LACP_PERIOD_MS
 from hpn.testbed.fabric.wired.host_configs import asked_rates
 from hpn.testbed.fabric.writing import as_data
@@ -97,10 +97,10 @@ def flows_for(fabric: Fabric) -> tuple[FlowSpec, ...]:
 
 
 def _ways_out(fabric: Fabric, host: str) -> int:
-    """Return the largest number of links that lead up from the ToRs of a NIC of a host."""
+    """Return the largest number of links to other switches from the ToRs of a NIC of a host."""
     return max(
         (
-            sum(1 for link in nic.links for above in fabric.links_of(link.upper.node) if above.kind is LinkKind.FABRIC)
+            sum(1 for link in nic.links for onward in fabric.links_of(link.upper.node) if onward.is_routed)
             for nic in fabric.nics_of(host)
         ),
         default=0,

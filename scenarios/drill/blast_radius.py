@@ -20,7 +20,7 @@ def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowS
     Flows between NICs on the same ToRs stay below. With valleys in paths any link may be crossed.
     """
     links = [link for fault in faults for link in fault.links_hit(fabric)]
-    tors = {link.lower.node for link in links if link.kind is LinkKind.FABRIC}
+    tors = {link.lower.node for link in links if link.kind in (LinkKind.FABRIC, LinkKind.MESH)}
     aggs = {link.lower.node for link in links if link.kind is LinkKind.CORE}
 
     def may_cross(flow: FlowSpec) -> bool:

@@ -37,6 +37,7 @@ _LINKS = {
     LinkKind.FABRIC: "ToR-Agg link",
     LinkKind.CORE: "Agg-Core link",
     LinkKind.PEER: "peer link",
+    LinkKind.MESH: "mesh link",
 }
 _NODES = {Role.HOST: "host", Role.TOR: "ToR", Role.AGG: "Agg", Role.CORE: "Core"}
 
@@ -131,7 +132,7 @@ def _parts(fabric: Fabric) -> Iterator[FabricPart]:
     seen: dict[tuple[str, str], int] = {}
     for link in fabric.links:
         if link.kind is not LinkKind.ACCESS:
-            ends = link.lower.node, link.upper.node
+            ends = link.lower.node, "" if link.kind is LinkKind.MESH else link.upper.node
             number = seen[ends] = seen.get(ends, -1) + 1
             yield FabricPart(link.name, _LINKS[link.kind], _between(nodes, link, number))
     yield from (FabricPart(name, "plane", ((Axis.PLANE, number),)) for number, name in enumerate(planes(fabric)))
@@ -168,7 +169,10 @@ def _access(nic: Nic, port: int, link: Link, nodes: Mapping[str, FabricPart]) ->
 
 
 def _between(nodes: Mapping[str, FabricPart], link: Link, number: int) -> Spot:
-    """Return the lower end's coordinates, extended by those of the upper end."""
+    """Return the lower end's coordinates, extended by those of the upper end, and ``number`` among its like.
+
+    A mesh link's ends have coordinates of one sort: it is the lower end's ``number``-th.
+    """
     lower, upper = nodes[link.lower.node].spot, nodes[link.upper.node].spot
     there = {axis for axis, _ in lower}
     return (*lower, *(each for each in upper if each[0] not in there), (Axis.NUMBER, number))

@@ -38,7 +38,8 @@ def _tors(nic: Nic) -> frozenset[str]:
 
 
 def _uplinks(fabric: Fabric, tor: str) -> int:
-    return sum(link.lower.node == tor and link.kind is not LinkKind.PEER for link in fabric.links_of(tor))
+    links = [link for link in fabric.links_of(tor) if link.is_routed]
+    return sum(link.lower.node == tor or link.kind is LinkKind.MESH for link in links)
 
 
 def check_source_ports(flows: Iterable[FlowSpec], ports: int) -> None:

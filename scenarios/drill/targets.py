@@ -26,7 +26,7 @@ def _nodes(fabric: Fabric, role: Role) -> tuple[str, ...]:
 _TARGETS: Mapping[TargetKind, Callable[[Fabric], tuple[str, ...]]] = {
     TargetKind.LINK: lambda fabric: _links(fabric, *LinkKind),
     TargetKind.ACCESS_LINK: lambda fabric: _links(fabric, LinkKind.ACCESS),
-    TargetKind.UPLINK: lambda fabric: _links(fabric, LinkKind.FABRIC, LinkKind.CORE),
+    TargetKind.UPLINK: lambda fabric: tuple(link.name for link in fabric.links if link.is_routed),
     TargetKind.NIC: lambda fabric: tuple(nic.name for nic in fabric.nics),
     TargetKind.NIC_OR_PORT: lambda fabric: (
         *(nic.name for nic in fabric.nics),

@@ -62,6 +62,14 @@ class Builder(FabricDraft):
             name = f"{lower.name}-{upper.name}{dot}"
             self.add_switch_link(kind, (lower, upper), (up_name + mark, down_name + mark), rate_bps, name)
 
+    def mesh(self, lower: Node, upper: Node, rate_bps: int, parallel: int = 1) -> None:
+        """Add ``parallel`` routed links between two ToRs of a direct network, each port named after the far end."""
+        for k in range(parallel):
+            dot, mark = (f".{k}", f"p{k}") if parallel > 1 else ("", "")
+            ports = tuple(f"p{far.pod}s{far.segment}{mark}" for far in (upper, lower))
+            name = f"{lower.name}-{upper.name}{dot}"
+            self.add_switch_link(LinkKind.MESH, (lower, upper), (ports[0], ports[1]), rate_bps, name)
+
     def stack(self, primary: Node, secondary: Node, rate_bps: int) -> None:
         """Make two ToRs a stack: add a peer link between them and record which is primary."""
         name = f"{secondary.name}-{primary.name}"

@@ -14,7 +14,7 @@ from hpn.testbed.files.document import Plain
 
 _SIZES = {
     "pods", "segments", "hosts", "spare_hosts", "rails", "planes", "nic_ports", "aggs", "uplinks", "cores",
-    "core_groups", "preset",
+    "core_groups", "dimensions", "global_links", "preset",
 }  # fmt: skip
 """Keys that the wiring takes the place of."""
 

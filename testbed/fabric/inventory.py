@@ -24,7 +24,10 @@ class LinkCount:
 
 @dataclass(frozen=True, slots=True)
 class SwitchBudget:
-    """Ports of the fullest switch of a role, in real (unscaled) rates. ``down_bps`` leaves spare hosts out."""
+    """Ports of the fullest switch of a role, in real (unscaled) rates. ``down_bps`` leaves spare hosts out.
+
+    Mesh links count as up at both ends, so that ``down`` is what has hosts below.
+    """
 
     role: Role
     switches: int
@@ -113,6 +116,7 @@ def check_budgets(fabric: Fabric) -> None:
     """Raise InputError, naming the number to change, if a switch carries more than ``spec.switch_capacity``."""
     spec = fabric.spec
     spare_hosts = {node.name for node in fabric.nodes if node.spare}
+    meshed = any(link.kind is LinkKind.MESH for link in fabric.links)
     problems = []
     for budget in budgets(fabric, spare_hosts):
         if budget.used_bps > spec.switch_capacity:
@@ -120,7 +124,7 @@ def check_budgets(fabric: Fabric) -> None:
             ports += f", {budget.peer_ports} peer" if budget.peer_ports else ""
             problems.append(
                 f"a {budget.role.value} needs {_tera(budget.used_bps)} of ports ({ports})"
-                f" but a switch has {_tera(spec.switch_capacity)}; {_way_out(budget, spec)}"
+                f" but a switch has {_tera(spec.switch_capacity)}; {_way_out(budget, spec, meshed=meshed)}"
             )
     if problems:
         raise InputError(problems)
@@ -143,7 +147,7 @@ def _budget(fabric: Fabric, node: Node, switches: int, spare_hosts: set[str]) ->
     for link in fabric.links_of(node.name):
         if link.kind is LinkKind.PEER:
             peer.append(link)
-        elif link.lower.node == node.name:
+        elif link.lower.node == node.name or link.kind is LinkKind.MESH:
             up.append(link)
         else:
             (spare if link.lower.node in spare_hosts else down).append(link)
@@ -165,7 +169,7 @@ def _budget(fabric: Fabric, node: Node, switches: int, spare_hosts: set[str]) ->
     )
 
 
-def _way_out(budget: SwitchBudget, spec: FabricSpec) -> str:
+def _way_out(budget: SwitchBudget, spec: FabricSpec, *, meshed: bool) -> str:
     """Name the number whose reduction makes the switch fit, with the largest value that does."""
     if spec.wiring is not None:
         return f"raise switch_capacity to {_tera(budget.used_bps)}, or take links away"
@@ -175,7 +179,9 @@ def _way_out(budget: SwitchBudget, spec: FabricSpec) -> str:
         per_host = (budget.down_bps + budget.spare_bps) // hosts
         fit = hosts - -(-over // per_host)
         if fit > 0:
-            return f"lower hosts + spare_hosts from {hosts} to {fit}, or aggs"
+            return f"lower hosts + spare_hosts from {hosts} to {fit}, or {'uplinks' if meshed else 'aggs'}"
+        if meshed:
+            return f"raise switch_capacity to {_tera(budget.used_bps)}, or lower uplink_rate"
         return f"lower aggs from {spec.aggs}" + (f" or uplinks from {spec.uplinks}" if spec.uplinks > 1 else "")
     if budget.role is Role.AGG:
         fit = (spec.switch_capacity - budget.up_bps) // spec.uplink_rate

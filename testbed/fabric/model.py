@@ -38,6 +38,7 @@ class LinkKind(StrEnum):
     FABRIC = "fabric"  # ToR - Agg
     CORE = "core"  # Agg - Core
     PEER = "peer"  # between the two ToRs of a stack
+    MESH = "mesh"  # between two switches of a direct network
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,9 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A cable. ``lower`` is the end nearer to the hosts (on a peer link the secondary's). ``rate_bps`` is scaled.
+    """A cable. ``rate_bps`` is scaled.
+
+    ``lower`` is the end nearer to the hosts, on a peer link the secondary's, on a mesh link that of the earlier switch.
 
     ``mtu``: bytes of an IP packet; None: the topology's.
     """
@@ -133,8 +136,8 @@ class Link:
 
     @property
     def is_routed(self) -> bool:
-        """True between tiers of switches, where BGP runs. A peer link only carries the stack's own messages."""
-        return self.kind in {LinkKind.FABRIC, LinkKind.CORE}
+        """True between switches that speak BGP with each other. A peer link only carries the stack's own messages."""
+        return self.kind not in {LinkKind.ACCESS, LinkKind.PEER}
 
 
 @dataclass(frozen=True, slots=True)

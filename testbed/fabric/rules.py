@@ -31,7 +31,20 @@ def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
         where = tuple(key.split("."))
         if _value(spec, where) != _value(_DEFAULTS, where):
             yield where, f"{key} means nothing to {spec.architecture}: {way_out}"
+    yield from _not_its_own(spec)
     yield from _no_cores(spec)
+
+
+def _not_its_own(spec: FabricSpec) -> Iterator[Problem]:
+    """Yield keys that only other architectures have and that differ from their defaults."""
+    of: dict[str, list[str]] = {}
+    for architecture in ARCHITECTURES.values():
+        for key in architecture.own_keys:
+            of.setdefault(key, []).append(architecture.name)
+    for key, names in of.items():
+        if spec.architecture not in names and getattr(spec, key) != getattr(_DEFAULTS, key):
+            text = f"{key} means nothing to {spec.architecture}; leave it out"
+            yield (key,), f"{text}, or write architecture: {' or '.join(names)}"
 
 
 def _no_cores(spec: FabricSpec) -> Iterator[Problem]:
@@ -39,7 +52,8 @@ def _no_cores(spec: FabricSpec) -> Iterator[Problem]:
     architecture = ARCHITECTURES[spec.architecture]
     if architecture.cores:
         return
-    for key in ("pods", "cores", "core_groups", *(() if spec.wiring else ("core_ports",))):
+    pods = () if architecture.direct else ("pods",)
+    for key in (*pods, "cores", "core_groups", *(() if spec.wiring else ("core_ports",))):
         given, only = getattr(spec, key), getattr(_DEFAULTS, key)
         if given != only and key not in architecture.meaningless:
             yield (key,), f"{key} is {given}, but {architecture.name} has no Cores to join pods; write {only}"
@@ -101,10 +115,16 @@ def _timers(spec: FabricSpec) -> Iterator[Problem]:
 
 
 def _asn(spec: FabricSpec) -> Iterator[Problem]:
-    """Yield ASNs per switch below preset Cores: these also use routes that they do not announce, so packets loop."""
+    """Yield ASNs per switch below preset Cores, and per tier where there is one tier.
+
+    Preset Cores also use routes that they do not announce, so packets would loop.
+    """
     if spec.bgp.valleys and ARCHITECTURES[spec.architecture].presets_ports(spec):
         text = "bgp.asn per-switch allows valleys, in which the Cores' preset ports send packets round in circles"
         yield ("bgp", "asn"), f"{text}; write core_ports: hash, or asn: per-tier"
+    if ARCHITECTURES[spec.architecture].direct and not spec.bgp.valleys:
+        text = "bgp.asn is per-tier, but all switches are of one tier and would refuse each other's routes"
+        yield ("bgp", "asn"), f"{text}; write bgp: {{asn: per-switch}}"
 
 
 def _daemon(spec: FabricSpec) -> Iterable[Problem]:

@@ -242,7 +242,18 @@ class FabricSpec(Strict):
         description="ports of a NIC, each to a ToR of its own; left out: one for each plane, or two",
     )
     aggs: int = Field(default=2, ge=0, le=1024, description="per plane and pod; rail-only: rail; same-rail: rail, port")
-    uplinks: int = Field(default=1, ge=1, le=64, description="parallel links of each ToR to each Agg")
+    uplinks: int = Field(
+        default=1, ge=1, le=64, description="parallel links of each ToR to each Agg, or to each ToR it joins"
+    )
+    dimensions: list[Annotated[int, Field(ge=1, le=256)]] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=6,
+        description="torus, full-mesh: switches along each dimension, such as [4, 3]; their product is pods x segments",
+    )
+    global_links: int = Field(
+        default=1, ge=1, le=64, description="dragonfly: links of each switch to switches of other pods, its groups"
+    )
     cores: int = Field(default=0, ge=0, le=4096, description="Core switches per plane; 0 = no core tier")
     core_groups: int = Field(default=1, ge=1, le=1024, description="an Agg reaches only the Cores of its own group")
     core_ports: Literal["auto", CorePorts] = Field(
@@ -250,7 +261,7 @@ class FabricSpec(Strict):
         description="how a Core picks a next hop; auto: preset per ingress port, hash where that is usual",
     )
     nic_port_rate: Rate = Field(default=200 * 10**9, description="each port of a NIC")
-    uplink_rate: Rate = Field(default=400 * 10**9, description="each link between a ToR and an Agg")
+    uplink_rate: Rate = Field(default=400 * 10**9, description="each link between a ToR and an Agg, or another ToR")
     core_rate: Rate = Field(default=400 * 10**9, description="each link between an Agg and a Core")
     switch_capacity: Rate = Field(default=51_200 * 10**9, description="most that all ports of a switch add up to")
     scale: int = Field(default=1000, ge=1, le=10**6, description="emulated rate = real rate / scale")

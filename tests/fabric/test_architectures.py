@@ -44,6 +44,10 @@ def _networks(fabric: Fabric) -> list[set[str]]:
         ("tiny-superpod", 1, 1, True),
         ("tiny-megascale", 1, 1, True),
         ("tiny-zones", 1, 1, True),
+        ("tiny-torus", 1, 1, True),
+        ("tiny-ub-mesh", 1, 1, True),
+        ("tiny-dragonfly", 1, 1, True),
+        ("tiny-slim-fly", 1, 1, True),
     ],
 )
 def test_planes_and_rails_are_apart_where_they_are_said_to_be(
@@ -57,6 +61,7 @@ def test_every_architecture_has_a_preset_small_enough_for_a_lab_of_24_nodes() ->
     small = [build(preset.spec) for name, preset in PRESETS.items() if name.startswith("tiny")]
     sizes = {fabric.spec.name: len(fabric.nodes) for fabric in small}
     assert sizes.pop("tiny-fat-tree") == 36, "the least k with two ways up is 4"
+    assert sizes.pop("tiny-slim-fly") == 36, "the least q is 3"
     assert max(sizes.values()) <= 24
     assert {fabric.spec.architecture for fabric in small} == set(ARCHITECTURES) - {
         "dual-tor-clos",

@@ -166,7 +166,12 @@ def test_a_link_with_a_smaller_mtu_is_named() -> None:
         (mine(last=", addresses: [10.0.0.0/31, 10.0.9.1/31]"), "are no two addresses of one subnet"),
         (mine(last="}\n    - {ends: [leaf1:Ethernet0, spine1:swp3]"), "leaf1:Ethernet0 has a cable already, links[0]"),
         (mine(first=", name: x", last=", name: x"), "mine.yaml:18: links[1] is called x too"),
-        (mine(more="    - {ends: [leaf1:Ethernet9, leaf2:Ethernet9]}"), "hpn has that in a stack only"),
+        (mine(more="    - {ends: [spine1:swp8, spine1:swp9]}"), "(agg) and spine1 (agg) are linked: hpn joins"),
+        (
+            mine(more="    - {ends: [leaf1:Ethernet9, leaf2:Ethernet9]}").replace("{asn: per-switch}", "{}")
+            .replace(", asn: 65001", "").replace(", asn: 65002", "").replace(", asn: 65100", ""),
+            "mine.yaml:19: leaf1 and leaf2 are ToRs of one ASN, and would refuse each other's routes; write bgp:",
+        ),
         (mine(more="    - {ends: [gpu-a:eth2, spine1:swp9]}"), "a host and an agg are linked"),
         (mine(more="    - {ends: [leaf1, spine1:swp9]}"), "mine.yaml:19: 'leaf1' has no port; write 'node:port'"),
         (mine(more="    - {ends: [leaf1:e1]}"), "mine.yaml:19: wiring.links[6].ends"),

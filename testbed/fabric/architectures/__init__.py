@@ -5,12 +5,15 @@ from __future__ import annotations
 from hpn.testbed.entries import Registry
 from hpn.testbed.fabric.architectures import (
     dcn_plus,
+    dragonfly,
     dual_tor_clos,
     fat_tree,
+    grid,
     hpn,
     rail_only,
     same_rail,
     single_tor,
+    slim_fly,
     stacked_dual_tor,
     wired,
 )
@@ -41,5 +44,9 @@ ARCHITECTURES = Architectures(
     rail_only.ARCHITECTURE,
     fat_tree.ARCHITECTURE,
     same_rail.ARCHITECTURE,
+    grid.TORUS,
+    grid.FULL_MESH,
+    dragonfly.ARCHITECTURE,
+    slim_fly.ARCHITECTURE,
     wired.ARCHITECTURE,
 )

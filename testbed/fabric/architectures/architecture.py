@@ -46,6 +46,8 @@ class Architecture:
     contradictions: Callable[[FabricSpec], Iterable[Problem]] = nothing_more
     cores: bool = True  # Cores can join several pods; False: only one pod, and more are an error
     core_ports: CorePorts = "preset"  # how Cores pick a next hop, unless the topology sets it
+    direct: bool = False  # its switches are joined with each other, without tiers above, in any number of pods
+    own_keys: tuple[str, ...] = ()  # keys that mean something to the architectures that list them, and to no other
     presets: tuple[Preset, ...] = ()
 
     def presets_ports(self, spec: FabricSpec) -> bool:

@@ -16,7 +16,7 @@ from hpn.testbed.fabric.builder import check_tor_names, scaled
 from hpn.testbed.fabric.draft import Cable, FabricDraft, LinkAddresses, unnumbered
 from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Role
 from hpn.testbed.fabric.spec import WIRED, FabricSpec
-from hpn.testbed.fabric.wired.cables import Cabling, HostNic, WiredCable, cabling_of
+from hpn.testbed.fabric.wired.cables import Cabling, HostNic, WiredCable, cabling_of, end_of
 from hpn.testbed.fabric.wired.config_words import KINDS, SwitchConfig
 from hpn.testbed.fabric.wired.configs import configs_of
 from hpn.testbed.fabric.wired.host_configs import format_of, own_hosts, with_nics
@@ -116,10 +116,17 @@ def _add_nic(
 
 def _add_switch_link(draft: FabricDraft, cable: WiredCable, nodes: Mapping[str, Node], pair: LinkAddresses) -> None:
     lower, upper = nodes[cable.lower[0]], nodes[cable.upper[0]]
-    kind = LinkKind.PEER if lower.role is upper.role else LinkKind.CORE if upper.role is Role.CORE else LinkKind.FABRIC
+    kind = LinkKind.CORE if upper.role is Role.CORE else LinkKind.FABRIC
+    if lower.role is upper.role:
+        kind = LinkKind.PEER if {lower.name, upper.name} in _stacked(draft.spec) else LinkKind.MESH
     rate_bps = _rate(draft.spec, cable, upper.role)
     ports = cable.lower[1], cable.upper[1]
     draft.add_switch_link(kind, (lower, upper), ports, rate_bps, cable.name, pair, cable.link.mtu)
+
+
+def _stacked(spec: FabricSpec) -> list[set[str]]:
+    """Return the two ToRs of each stack."""
+    return [] if spec.wiring is None else [{stack.primary, stack.secondary} for stack in spec.wiring.stacks]
 
 
 def _addresses(cable: WiredCable, configs: Mapping[str, SwitchConfig]) -> LinkAddresses:
@@ -178,7 +185,18 @@ def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
         problems.append((("wiring", "nodes", first, "asn"), text))
     yield from problems
     if not problems:
+        yield from _meshed(spec, wiring)
         yield from _planes_and_rails(wiring)
+
+
+def _meshed(spec: FabricSpec, wiring: WiringSpec) -> Iterator[Problem]:
+    """Yield links between ToRs outside a stack where ToRs of one ASN would refuse each other's routes."""
+    for number, link in enumerate(() if spec.bgp.valleys else wiring.links):
+        names = [end_of(end)[0] for end in link.ends]
+        if all(wiring.nodes[name].role == "tor" for name in names) and set(names) not in _stacked(spec):
+            text = f"{names[0]} and {names[1]} are ToRs of one ASN, and would refuse each other's routes"
+            way_out = "write bgp: {asn: per-switch}, add them to stacks, or leave the link out"
+            yield ("wiring", "links", number, "ends"), f"{text}; {way_out}"
 
 
 def _configs(spec: FabricSpec) -> Iterator[Problem]:

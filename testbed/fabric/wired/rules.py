@@ -21,7 +21,7 @@ _OF_KERNEL = {
 """Interfaces that the kernel makes in every network namespace."""
 _RESERVED = re.compile(r"plane\d+|all|.*\.r\d+")
 """Names that hpn gives: planes, all, NICs."""
-_JOINS = {("host", "tor"), ("tor", "agg"), ("agg", "core")}
+_JOINS = {("host", "tor"), ("tor", "tor"), ("tor", "agg"), ("agg", "core")}
 _SWITCHES = ("tor", "agg", "core")
 _ROLES_OF = {
     "segment": ("host", "tor"), "spare": ("host",), "nics": ("host",), "system_id": ("tor",), "rail": ("tor", "agg"),
@@ -121,9 +121,8 @@ def _a(role: str) -> str:
 
 def _no_join(lower: str, upper: str, names: list[str]) -> str:
     what = f"{names[0]} ({lower}) and {names[1]} ({upper})" if lower == upper else f"{_a(lower)} and {_a(upper)}"
-    if lower == upper == "tor":
-        return f"{what} are linked: hpn has that in a stack only; add it to stacks, or leave the link out"
-    return f"{what} are linked: hpn joins host and tor, tor and agg, agg and core; write other roles or leave it out"
+    joins = "host and tor, two ToRs, tor and agg, agg and core"
+    return f"{what} are linked: hpn joins {joins}; write other roles or leave it out"
 
 
 def _nics(wiring: WiringSpec) -> Iterator[Problem]:

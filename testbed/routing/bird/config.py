@@ -38,6 +38,8 @@ _OFTEN_HZ = 5
 _KERNEL_SCAN_S, _LARGE_KERNEL_SCAN_S = 20, 60
 """Period of its kernel route scans; in large labs BIRD's own default."""
 
+_OF_SUBNETS = "where source = RTS_STATIC"
+
 _OURS = re.compile(r"(up|core|[sp])\d[a-z0-9]*")
 
 LOG = """\
@@ -185,14 +187,15 @@ def _sessions(fabric: Fabric, node: Node, draining: bool) -> Iterator[str]:
         exports = _exports_up(node, draining, valleys=bgp.valleys)
         yield _template("above", node, bgp, exports, allow_own_asn=node.role is Role.TOR and not bgp.valleys)
     if not all(neighbour.above for neighbour in found):
-        yield _template("below", node, bgp, "all", allow_own_asn=False)
+        exports = _OF_SUBNETS if node.role is Role.TOR and draining else "all"  # a ToR of a direct network
+        yield _template("below", node, bgp, exports, allow_own_asn=False)
     yield from map(_session, found)
 
 
 def _exports_up(node: Node, draining: bool, *, valleys: bool) -> str:
     """Return the export filter upwards: a ToR's own routes, and an Agg's direct ones from ToRs; all if ``valleys``."""
     if node.role is Role.TOR and draining:
-        return "where source = RTS_STATIC"
+        return _OF_SUBNETS
     if valleys:
         return "all"
     if node.role is Role.TOR:

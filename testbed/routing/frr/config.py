@@ -112,7 +112,7 @@ def _routes(fabric: Fabric, node: Node, found: tuple[Neighbour, ...], draining: 
         yield "" if draining else f"  {HOST_ROUTES}\n"
     for neighbour in found:
         yield f"  neighbor {neighbour.name} activate\n"
-        if neighbour.above and (draining or not fabric.spec.bgp.valleys):
+        if draining or (neighbour.above and not fabric.spec.bgp.valleys):
             yield f"  {filter_of(neighbour)}\n"
         if node.role is Role.TOR and not fabric.spec.bgp.valleys:
             yield f"  neighbor {neighbour.name} allowas-in 1\n"

@@ -31,6 +31,7 @@ from hpn.testbed.lab.service.capture import capture as record_links
 from hpn.testbed.lab.service.capture import links_of
 from hpn.testbed.lab.service.labfolder import DIED, LOST, UP, LabRecord
 from hpn.testbed.lab.service.metrics import exporter
+from hpn.testbed.routing.deadlock import deadlock_notes
 from hpn.testbed.routing.own.plan_notes import plan_notes
 
 
@@ -48,7 +49,7 @@ def plan(topology: str, as_json: bool) -> None:
         click.echo(json.dumps({"name": fabric.spec.name} | asdict(found) | {"refused": refused}, indent=2))
         return
     show(*inventory_tables(found, fabric.spec.name))
-    for note in (*plan_notes(fabric), *buffer_notes(fabric)):
+    for note in (*plan_notes(fabric), *buffer_notes(fabric), *deadlock_notes(fabric)):
         click.echo(f"note: {note}")
     for line in ("hpn up refuses it on this machine:", *(f"  {each}" for each in refused)) if refused else ():
         click.echo(line)

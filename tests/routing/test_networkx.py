@@ -41,7 +41,8 @@ def failures(fabric: Fabric) -> Iterator[frozenset[str]]:
 
 
 def _live(fabric: Fabric, down: Collection[str]) -> list[Link]:
-    return [link for link in fabric.links if link.kind in {LinkKind.FABRIC, LinkKind.CORE} and link.name not in down]
+    routed = {LinkKind.FABRIC, LinkKind.CORE, LinkKind.MESH}
+    return [link for link in fabric.links if link.kind in routed and link.name not in down]
 
 
 def up_then_down(fabric: Fabric, down: Collection[str], asn: int) -> Any:
@@ -182,6 +183,12 @@ def held_against_asns(fabric: Fabric, down: frozenset[str], times: Mapping[str, 
 def test_next_hops_among_asns_of_switches_are_those_of_networkx(seed: int) -> None:
     data = strangers.fabric(f"networkx/{seed}")
     fabric = _with_own_asns(data)
+    assert sum(held_against_asns(fabric, down, {}) for down in failures(fabric)) > 0
+
+
+@pytest.mark.parametrize("preset", ["tiny-torus", "tiny-ub-mesh", "tiny-dragonfly", "tiny-slim-fly"])
+def test_next_hops_in_direct_networks_are_those_of_networkx(preset: str) -> None:
+    fabric = load_fabric(preset)
     assert sum(held_against_asns(fabric, down, {}) for down in failures(fabric)) > 0
 
 

@@ -249,7 +249,8 @@ class FabricSpec(Strict):
         default=None,
         min_length=1,
         max_length=6,
-        description="torus, full-mesh: switches along each dimension, such as [4, 3]; their product is pods x segments",
+        description="torus, full-mesh: switches along each dimension; their product is pods x segments",
+        examples=[[4, 3]],
     )
     global_links: int = Field(
         default=1, ge=1, le=64, description="dragonfly: links of each switch to switches of other pods, its groups"

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.architectures.dragonfly import dragonfly_pairs
-from hpn.testbed.fabric.architectures.grid import everyone, grid_pairs, ring
+from hpn.testbed.fabric.architectures.full_mesh import everyone
+from hpn.testbed.fabric.architectures.grid import grid_pairs
 from hpn.testbed.fabric.architectures.slim_fly import slim_fly_pairs, slim_fly_sizes
+from hpn.testbed.fabric.architectures.torus import ring
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.exporting import topology_text
 from hpn.testbed.fabric.field import Field, is_prime_power
@@ -201,3 +203,15 @@ def test_what_makes_no_direct_network_is_refused_with_its_line_and_the_number_to
     with pytest.raises(InputError) as error:
         build(topology_in(parse(text, "mine.yaml"), "mine"))
     assert problem in str(error.value)
+
+
+def test_a_link_between_tors_of_a_file_is_a_port_up_at_both_ends() -> None:
+    names = ["t1", "t2", "t3"]
+    nodes = [f"    {name}: {{role: tor}}\n    h{name}: {{role: host}}" for name in names]
+    links = [f"    - {{ends: [h{name}:eth0, {name}:p0]}}" for name in names]
+    links += ["    - {ends: [t1:p1, t2:p1]}", "    - {ends: [t2:p2, t3:p1]}"]
+    head = ["architecture: wired", "bgp: {asn: per-switch}", "wiring:", "  nodes:", *nodes, "  links:", *links]
+    fabric = build(topology_in(parse("\n".join(head), "mine.yaml"), "mine"))
+    [budget] = inventory(fabric).budgets
+    assert (budget.down_ports, budget.up_ports) == (1, 2)
+    assert diameter(fabric) == 2

@@ -30,6 +30,7 @@ from hpn.testbed.fabric.model import Fabric, Port, Role
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.fabric.spec import WIRED, FabricSpec
 from tests.fabric.as_wired import somebody_elses
+from tests.fabric.direct_sizes import direct_sizes
 from tests.results.pictures import SVG, Picture, crossing, overlapping, read, through_boxes
 from tests.results.whole import FABRIC, whole_run
 from tests.strangers.draw import spec_of
@@ -71,6 +72,8 @@ def fabrics(draw: st.DrawFn, name: str) -> Fabric:
     """Fabrics of an architecture, as large as is quick to draw node by node."""
     if name == WIRED:
         return build(spec_of(somebody_elses(draw(fabrics("hpn")), random.Random(draw(st.integers(0, 99))))))
+    if ARCHITECTURES[name].direct:
+        return build(FabricSpec.model_validate(draw(direct_sizes(name))))
     values: dict[str, object] = {"architecture": name, "rails": draw(st.integers(1, 3))}
     if name == "fat-tree":
         half = draw(st.integers(1, 2))
@@ -109,6 +112,18 @@ def test_every_preset_has_a_picture_of_all_of_it(name: str) -> None:
     text = fabric_svg(fabric)
     check(fabric, read(text))
     assert len(text) < 150_000
+
+
+@pytest.mark.parametrize("name", ["tiny-torus", "tiny-ub-mesh", "tiny-dragonfly", "tiny-slim-fly"])
+def test_links_of_a_direct_network_are_arcs_within_the_picture_the_wider_the_higher(name: str) -> None:
+    picture = read(fabric_svg(preset(name)))
+    arcs = [arc for arc in picture.root.iter(f"{SVG}path") if arc.get("data-links")]
+    assert sum(int(arc.attrib["data-links"]) for arc in arcs) == sum(link.is_routed for link in preset(name).links)
+    lines = [line for line in lay_out(drawn(preset(name))).lines if line.rise]
+    assert len(lines) == len(arcs)
+    tops = sorted((abs(line.x2 - line.x1), line.at(0.5)[1]) for line in lines)
+    assert [top for _, top in tops] == sorted((top for _, top in tops), reverse=True)
+    assert min(top for _, top in tops) > 0
 
 
 def test_hosts_are_between_the_planes() -> None:

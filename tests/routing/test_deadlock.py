@@ -110,7 +110,7 @@ def _waits_by_networkx(nx: Any, fabric: Fabric) -> set[tuple[object, object]]:
     """The same pairs from all shortest paths between ToRs with hosts."""
     links = nx.Graph((link.lower.node, link.upper.node) for link in fabric.links if link.is_routed)
     ends = {link.upper.node for nic in fabric.nics for link in nic.links}
-    found = set()
+    found: set[tuple[object, object]] = set()
     for one in ends:
         for other in ends - {one}:
             if not nx.has_path(links, one, other):

@@ -31,6 +31,8 @@ SMALL = (
     "tiny-rail-only",
     "tiny-fat-tree",
     "tiny-same-rail",
+    "tiny-torus",
+    "tiny-slim-fly",
 )
 
 

@@ -29,6 +29,8 @@ FABRICS = (
     "tiny-dcn-plus",
     "tiny-rail-only",
     "tiny-same-rail",
+    "tiny-torus",
+    "tiny-dragonfly",
 )
 
 

@@ -33,6 +33,8 @@ def test_links_between_tors_are_a_tier_of_their_own_in_the_direction_of_each_sen
     mesh = tiers["tor mesh"]
     assert (mesh.links, mesh.crossings, mesh.most, mesh.polarisation) == (8, 3, 1, None)
     assert mesh.imbalance == pytest.approx(8 / 3)
+    downwards = {each.tier: each for each in spreads(RING, [way(0, 4, 3)], lambda _: True)}["tor mesh"]
+    assert (downwards.links, downwards.crossings, downwards.most) == (4, 1, 1)
     lost = spreads(RING, [way(0, 3, 4)], lambda link: link != "p0.s3.t0.0-p0.s5.t0.0")
     assert next(each.links for each in lost if each.tier == "tor mesh") == 3
 

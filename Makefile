@@ -8,7 +8,7 @@ PYTEST := $(VENV)/bin/pytest --dist loadfile --no-loadscope-reorder -rs
 GUESTS := -n 3
 OTHERS := -n 6
 
-.PHONY: drill test quick slow check chaos pool-trial kernel phases strangers misconfigurations frr client-table profile-table location-table growth costs setup slurm-trial guests calibration extras clients judges mutants survivors planted screenshots pictures claim-pictures site tutorial dist image clean
+.PHONY: drill test quick slow check chaos pool-trial kernel phases strangers misconfigurations frr client-table profile-table location-table network-table growth costs setup slurm-trial guests calibration extras clients judges mutants survivors planted screenshots pictures claim-pictures site tutorial dist image clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -108,6 +108,10 @@ client-table: kernel clients
 # What faults cost hosts of the lab's profile and of production's (docs/profile-table.md); half an hour, and can be resumed.
 profile-table: kernel
 	$(VENV)/bin/python -m tests.product.profile_table runs/profile-table docs/profile-table.md $(if $(JOBS),--jobs $(JOBS))
+
+# What the same faults cost on each network, and what published networks take (docs/network-table.md); some 15 minutes.
+network-table: kernel
+	$(VENV)/bin/python -m tests.product.network_table runs/network-table docs/network-table.md $(if $(JOBS),--jobs $(JOBS))
 
 # Which faults end hosts locate, by which method (docs/location-table.md, its pictures); many hours, can be resumed.
 location-table: kernel

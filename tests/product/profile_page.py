@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind
-from hpn.results.judge.verdict import Outcome, Verdict
+from hpn.results.judge.verdict import Verdict
 from hpn.results.run.manifest import Manifest
 from hpn.scenarios.expect.evidence import Evidence, RunFacts
 from hpn.scenarios.expect.expectation import Expectation
@@ -15,6 +15,7 @@ from hpn.scenarios.expect.selection import At, Bound, Flows
 from hpn.scenarios.expect.verdict import judge_expectation
 from hpn.testbed.fabric.profiles import PROFILES
 from tests.product.profile_cells import FAULTS, Trial
+from tests.product.table_notes import doubted, facts
 
 TOLD = """\
 # What faults cost hosts of each profile
@@ -68,14 +69,7 @@ def _worst(metrics: DrillMetrics, edge: At, flows: Flows) -> float | None:
 
 def page(runs: Sequence[Made]) -> str:
     """Return the page; a fault that was not tried under every profile is left out."""
-    return "\n".join((TOLD, *_facts(runs), "", *_rows(runs), *_doubted(runs))) + "\n"
-
-
-def _facts(runs: Sequence[Made]) -> Iterator[str]:
-    """What must be the same for the table to come out again."""
-    kernels, datapaths = ({getattr(each.manifest, key) for each in runs} for key in ("kernel", "datapath"))
-    told = f"Virtual time, Linux {', '.join(sorted(kernels))}, LAG datapath {', '.join(sorted(datapaths))}"
-    yield f"{told}, {len(runs)} runs."
+    return "\n".join((TOLD, *facts(runs), "", *_rows(runs), *doubted(runs))) + "\n"
 
 
 def _rows(runs: Sequence[Made]) -> Iterator[str]:
@@ -105,12 +99,3 @@ def _span(found: Sequence[float]) -> str:
     unit, times, form = ("s", 1e-3, ".1f") if max(found) >= 1000 else ("ms", 1.0, ".0f")
     shown = dict.fromkeys(format(value * times, form) for value in (min(found), max(found)))
     return f"{'-'.join(shown)} {unit}"
-
-
-def _doubted(runs: Sequence[Made]) -> Iterator[str]:
-    """Runs that broke a promise, or cannot be trusted: they are in the table, and named."""
-    for made in runs:
-        if made.verdict.outcome is not Outcome.PASS:
-            broken = [check.text for check in made.verdict.checks if check.outcome is Outcome.FAIL]
-            why = ", ".join(broken) or next(iter(made.verdict.doubts), "a limit was too near")
-            yield f"\n{made.trial.name}, phase {made.manifest.phase}: {made.verdict.outcome.value}, {why}"

@@ -149,7 +149,7 @@ def _cut(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 NO_COMMANDS = "hpn runs no commands of a host's configuration"
-QUEUES = "hpn sets a host's queues and ECN itself"
+QUEUES = "RDMA bypasses the kernel's queues; classes, PFC and ECN are the topology's switch"
 ROUTES = "a host of hpn has the routes to its rails, and no others"
 VLANS = "hpn has no VLANs"
 BRIDGES = "hpn has no bridges on hosts"

@@ -13,6 +13,7 @@ from hpn.testbed.fabric.bonding import Bonding
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.wired.host_configs import asked_rates
 from hpn.testbed.fabric.wired.host_rules import host_notes
+from hpn.testbed.fabric.wired.host_words import QUEUES
 from tests.fabric.own_hosts import INTERFACES, NETPLAN, NETWORKD, STATIC, topology, write
 
 _OWN = ", config: gpu-a/interfaces"
@@ -95,7 +96,7 @@ def test_a_folder_is_read_as_etc_network_with_the_files_that_it_names(tmp_path: 
 @pytest.mark.parametrize(
     ("line", "note"),
     [
-        ("    up tc qdisc add dev bond0 root fq", "hpn sets a host's queues and ECN itself"),
+        ("    up tc qdisc add dev bond0 root fq", QUEUES),
         ("    post-up ip route add 10.9.0.0/16 via 10.1.1.1", "a host of hpn has the routes to its rails"),
         ("    post-up echo hello", "post-up echo hello: hpn runs no commands"),
         ("    mtu 9000", "mtu 9000: all links have the topology's mtu, 4200"),
@@ -203,7 +204,7 @@ def test_the_first_network_that_matches_counts_and_the_rest_is_listed(tmp_path: 
     assert said == [
         "gpu-c/50-v9.netdev:3: not done: v9 of kind 'vlan': hpn has no VLANs",
         "gpu-c/30-bond0.network:6: not done: [Network] VLAN=v9: hpn has no VLANs",
-        "gpu-c/30-bond0.network:8: not done: [FairQueueing] Parent=root: hpn sets a host's queues and ECN itself",
+        f"gpu-c/30-bond0.network:8: not done: [FairQueueing] Parent=root: {QUEUES}",
         "gpu-c/40-late.network:1: not done: it matches no port with a link by [Match] Name=, and no bond",
     ]
 

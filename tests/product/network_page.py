@@ -1,0 +1,125 @@
+"""The table of networks as Markdown. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult
+from hpn.results.judge.verdict import Verdict
+from hpn.results.run.manifest import Manifest
+from tests.product.network_cells import (
+    BROKEN_S,
+    FAULTS,
+    HOSTS,
+    IB_TIMEOUT,
+    NETWORKS,
+    SIZE,
+    Fault,
+    Network,
+    Trial,
+    switches,
+)
+from tests.product.network_counts import Counts
+from tests.product.table_notes import doubted, facts
+
+TOLD = f"""\
+# Networks side by side
+
+Written by `make network-table`: the same faults and traffic on each [network](architectures.md), in virtual time. Path
+control is as each network comes. A fault lasts {BROKEN_S} s. Queue pairs have `ib_timeout: {IB_TIMEOUT}`,
+NCCL's default, and outlive it. NICs of one port wait for no LACP. Rates are those of each network's preset, so compare
+within a row first.
+"""
+STREAMS = """\
+## Outages
+
+Longest outage of a stream, and in brackets the streams that lost packets, of all. A lost packet counts as the interval
+between two, 0.8 to 3.3 ms here. Nothing lost is *0*.
+"""
+JOB = f"""\
+## A job
+
+{HOSTS} GPUs in different racks repeat a ring all-reduce of {SIZE}. *Healthy* is an iteration before the fault. Then
+come the longest iteration under the fault, in multiples of that, and iterations lost.
+"""
+COUNTS = """\
+## Size and cost
+
+Whole networks as published, counted from their plans. Switches, optics and dollars are per GPU. *Paths*: shortest ones
+between NICs of a rail in the first and the last segment, by every port. Prices are ours. 51.2T of switch ports in use
+cost 40,000 dollars, a 400G transceiver 800 (two a link between switches), a NIC-ToR cable 800.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run of the table."""
+
+    trial: Trial
+    manifest: Manifest
+    verdict: Verdict
+    metrics: DrillMetrics
+
+
+def page(runs: Sequence[Made], counted: Iterable[Counts]) -> str:
+    """Return the page; a network lacks the cells of runs that are not there, and jobs are left out without any."""
+    job = ["", JOB, *_rows(runs, "job")] if any(each.trial.traffic == "job" for each in runs) else []
+    parts = [TOLD, *facts(runs), "", STREAMS, *_rows(runs, "streams"), *job, *doubted(runs)]
+    return "\n".join((*parts, "", COUNTS, *_counts(counted))) + "\n"
+
+
+def _rows(runs: Sequence[Made], traffic: str) -> Iterator[str]:
+    job = traffic == "job"
+    heads = ["network", *(["healthy"] if job else ["switches"]), *(fault.title for fault in FAULTS)]
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    found = {(each.trial.network, each.trial.fault): each.metrics for each in runs if each.trial.traffic == traffic}
+    for network in NETWORKS:
+        mine = {fault: found.get((network, fault)) for fault in FAULTS}
+        yield f"| {' | '.join((network.title, _first(network, mine.values(), job), *_cells(mine, job)))} |"
+
+
+def _first(network: Network, mine: Iterable[DrillMetrics | None], job: bool) -> str:
+    if not job:
+        return str(switches(network))
+    return next((f"{each.job.mean_ms:.0f} ms" for each in mine if each is not None and each.job is not None), "")
+
+
+def _cells(mine: dict[Fault, DrillMetrics | None], job: bool) -> Iterator[str]:
+    for metrics in mine.values():
+        yield "" if metrics is None else _job(metrics) if job else _streams(metrics.edges[0], metrics.flow_count)
+
+
+def _streams(edge: EdgeResult, flows: int) -> str:
+    if edge.flows_died:
+        return f"**{edge.flows_died} dead**"
+    over = "over " if edge.never_over else ""
+    worst = edge.worst_outage_plbm_ms
+    return f"{over}{_ms(worst)} ({edge.flows_lossy}/{flows})" if worst >= _LEAST_MS else "0"
+
+
+_LEAST_MS = 0.1
+
+
+def _ms(value: float) -> str:
+    return f"{value / 1000:.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
+
+
+def _job(metrics: DrillMetrics) -> str:
+    job = metrics.job
+    if job is None or job.dead or not job.mean_ms:
+        return "**dead**"
+    edge = job.edges[0]
+    return f"x{edge.longest_ms / job.mean_ms:.1f}, {max(edge.lost, 0.0):.1f}"
+
+
+_HEADS = ("network", "GPUs", "tiers", "switches", "optics", "dollars", "paths", "NICs below a ToR")
+
+
+def _counts(counted: Iterable[Counts]) -> Iterator[str]:
+    yield f"| {' | '.join(_HEADS)} |"
+    yield "|---" * len(_HEADS) + "|"
+    for each in counted:
+        figures = f"{each.gpus:,} | {each.tiers} | {each.switches:.3f} | {each.optics:.2f} | {each.dollars:,.0f}"
+        yield f"| {each.title} | {figures} | {each.paths:,} | {each.below_tor} |"

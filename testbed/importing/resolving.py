@@ -148,9 +148,12 @@ def _add_without_role(node: FoundNode, mistakes: ImportMistakes) -> None:
 
 
 def _check_tiers(nodes: Mapping[str, FoundNode], cables: Sequence[Cable], mistakes: ImportMistakes) -> None:
+    """Add cables that skip a tier. Where nothing is above the ToRs, these are a direct network's, joined by links."""
+    is_direct = {node.role for node in nodes.values()} <= {"host", "tor"}
     for cable in cables:
         roles = [_role(nodes[end.node]) for end in cable.ends]
-        if cable.primary in {end.node for end in cable.ends} and roles == ["tor", "tor"]:
+        is_primary = cable.primary in {end.node for end in cable.ends}
+        if roles == ["tor", "tor"] and (is_primary or (is_direct and cable.primary is None)):
             continue
         if cable.primary is not None:
             what = f"{cable.shown} is the peer link of a stack with the primary {shorten(cable.primary)}"

@@ -88,6 +88,10 @@ def test_several_ports_of_a_host_need_a_word_on_their_nics() -> None:
         (f"gpu{'1' * 40},eth1,leaf1,p1,\n", "at most 32, first a letter or digit; rename it there"),
         ('gpu1,"eth1,leaf1,p1,\n', "x.csv:2: unexpected end of data; correct the quotes of this row"),
         ("gpu1,eth1,spine1,p1,\n", "x.csv:2: gpu1:eth1 - spine1:p1 joins host and agg; cables join neighbouring tiers"),
+        (
+            "gpu1,eth1,leaf1,p1,\nleaf1,p2,spine1,p1,\nleaf1,p3,leaf2,p3,\n",
+            "x.csv:4: leaf1:p3 - leaf2:p3 joins tor and tor; cables join neighbouring tiers",
+        ),
     ],
 )
 def test_a_mistake_has_its_place_its_cause_and_a_way_out(rows: str, problem: str) -> None:

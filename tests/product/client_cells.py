@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from pathlib import Path
 
 HEALTHY_S = 2
 
@@ -153,12 +152,6 @@ expect:
   - wrong_results: {{at_most: 0}}
   - state_restored: yes
 """
-
-    def write(self, folder: Path) -> Path:
-        """As a file there."""
-        path = folder / f"{self.name}.yaml"
-        path.write_text(self.drill)
-        return path
 
 
 def courses() -> Iterator[Course]:

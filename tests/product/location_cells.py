@@ -9,7 +9,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from pathlib import Path
 
 from hpn.failover.locating.parts import Part, PartKind
 from hpn.testbed.entries import Registry
@@ -239,12 +238,6 @@ timeline:
 expect:
   - state_restored: yes
 """
-
-    def write(self, folder: Path) -> Path:
-        """Write the drill into a folder."""
-        file = folder / f"{self.name}.yaml"
-        file.write_text(self.drill)
-        return file
 
 
 _ROLES = {"tor": Role.TOR, "agg": Role.AGG, "host": Role.HOST}

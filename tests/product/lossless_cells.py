@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tests.product.client_cells import GLOO_TIMEOUT, IB_TIMEOUT, RETRIES, SCALE, SIZE
 
@@ -93,12 +92,6 @@ expect:
   - wrong_results: {{at_most: 0}}
   - state_restored: yes
 """
-
-    def write(self, folder: Path) -> Path:
-        """Write the drill into a folder."""
-        path = folder / f"{self.name}.yaml"
-        path.write_text(self.drill)
-        return path
 
     def _timeline(self) -> str:
         if self.trouble is INCAST:

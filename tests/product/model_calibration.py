@@ -21,6 +21,7 @@ from hpn.scenarios.model.calibrating import measured_in
 from hpn.scenarios.model.failover_times import FailoverTimes, load, text_of
 from tests.product.model_cells import FAULTS, TOPOLOGIES, Cell, cells
 from tests.product.model_compared import Compared, compare
+from tests.product.table_runs import written
 
 BEGIN, END = "<!-- calibration: begin -->\n", "<!-- calibration: end -->\n"
 _FIGURES = (
@@ -55,7 +56,7 @@ def make(out: Path) -> None:
         folder = out / f"p{phase}"
         if (folder / cell.name / "verdict.json").exists():
             continue
-        command = ["drill", "run", str(cell.write(out)), "--engine", "uml", "--virtual-time", "--phase", str(phase)]
+        command = ["drill", "run", str(written(cell, out)), "--engine", "uml", "--virtual-time", "--phase", str(phase)]
         subprocess.run([sys.executable, "-m", "hpn", *command, "--out", str(folder)], check=False)
 
 
@@ -126,7 +127,7 @@ def _range(values: Sequence[float]) -> str:
 def _compared(out: Path, cell: Cell, phases: Sequence[int], measured: FailoverTimes) -> Compared | None:
     folders = whole(out, cell, phases)
     there = [phase for phase in cell.taken_from if any(source.phase == phase for source in measured.sources)]
-    return compare(folders, catalogue.load(str(cell.write(out))), measured, there) if folders else None
+    return compare(folders, catalogue.load(str(written(cell, out))), measured, there) if folders else None
 
 
 def _percent(shares: Iterable[float | None]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 _STREAMS = """\
 workload: {{pattern: permutation, queue_pairs: 4, load: {load}, ib_timeout: 20}}
@@ -85,12 +84,6 @@ class Cell:
     def _is_cut_off(self) -> bool:
         """A NIC has no other way: how long it is cut off depends on the phase, and two runs say little of that."""
         return self.topology in _SINGLE_HOMED and self.fault != "agg-crash" and self.kind == "streams"
-
-    def write(self, folder: Path) -> Path:
-        """Its drill's file."""
-        path = folder / f"{self.name}.yaml"
-        path.write_text(self.drill, encoding="utf-8")
-        return path
 
 
 def cells() -> Iterator[Cell]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import topology_in
@@ -129,12 +128,6 @@ timeline:
 expect:
   - state_restored: yes
 """
-
-    def write(self, folder: Path) -> Path:
-        """Write the drill into a folder."""
-        path = folder / f"{self.name}.yaml"
-        path.write_text(self.drill)
-        return path
 
 
 def trials() -> Iterator[Trial]:

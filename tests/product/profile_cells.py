@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from hpn.testbed.fabric.profiles import LAB, PRODUCTION, PROFILES
 
@@ -90,12 +89,6 @@ timeline:
 expect:
   - state_restored: yes
 """
-
-    def write(self, folder: Path) -> Path:
-        """Write the drill into a folder."""
-        path = folder / f"{self.name}.yaml"
-        path.write_text(self.drill)
-        return path
 
 
 def trials() -> Iterator[Trial]:

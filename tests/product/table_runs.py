@@ -39,8 +39,12 @@ class Cell(Protocol):
     def drill(self) -> str:
         """Its file."""
 
-    def write(self, folder: Path) -> Path:
-        """Write the drill into a folder."""
+
+def written(cell: Cell, folder: Path) -> Path:
+    """Write a cell's drill into a folder; return its file."""
+    path = folder / f"{cell.name}.yaml"
+    path.write_text(cell.drill, encoding="utf-8")
+    return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def _make(name: str, out: Path, jobs: int | None, missing: Sequence[tuple[Cell, 
         (out / run.folder / DRILL).write_text(cells[run.title].drill)
 
     for cell in cells.values():
-        cell.write(out)
+        written(cell, out)
     suite = Suite(name, "", None, tuple(run for _, run in missing))
     with pool_for(out, jobs) as pool:
         for done in run_suite(suite, pool, out, begins):

@@ -22,7 +22,7 @@ from tests.product.client_page import Made, page
 from tests.product.client_table import TABLE
 from tests.product.lossless_cells import FIFO, INCAST, PFC, trials
 from tests.product.lossless_page import Cost, Tried
-from tests.product.table_runs import DRILL, kept
+from tests.product.table_runs import DRILL, kept, written
 
 S = 10**9
 
@@ -30,7 +30,7 @@ S = 10**9
 def test_all_jobs_of_a_network_meet_the_same_with_the_same_message_timer_and_retries(tmp_path: Path) -> None:
     drills: dict[Network, list[Drill]] = {}
     for course in courses():
-        drills.setdefault(course.network, []).append(load_drill(course.write(tmp_path)))
+        drills.setdefault(course.network, []).append(load_drill(written(course, tmp_path)))
     for network, (own, gloo, rxe) in drills.items():
         assert [planned.id for planned in own.timeline.faults] == [fault.key for fault in ASKED[network]]
         assert own.timeline == gloo.timeline == rxe.timeline
@@ -109,7 +109,7 @@ def test_nothing_is_one_figure_on_either_side_of_it() -> None:
 
 
 def test_a_trial_differs_from_its_neighbours_in_the_network_the_job_or_the_fault_alone(tmp_path: Path) -> None:
-    drills = {trial: load_drill(trial.write(tmp_path)) for trial in trials()}
+    drills = {trial: load_drill(written(trial, tmp_path)) for trial in trials()}
     assert len({trial.name for trial in drills}) == len(drills) == 4 * (3 + 3 + 1 + 1 + 1)
     for trial, drill in drills.items():
         others = [each for other, each in drills.items() if other.trouble == trial.trouble]

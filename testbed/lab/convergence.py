@@ -16,7 +16,7 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.model import Port
 from hpn.testbed.lab.adapter import Adapter
-from hpn.testbed.lab.expected_routes import expected_presets
+from hpn.testbed.lab.expected_routes import NextHops, expected_presets, least
 from hpn.testbed.lab.host_nic import HostNic
 from hpn.testbed.lab.lacp_why import why_idle
 from hpn.testbed.lab.parts import LabParts
@@ -131,7 +131,7 @@ class Convergence:
     above: Checks
 
     @classmethod
-    def of(cls, grips: LabParts, expected: Mapping[str, Mapping[str, int]]) -> Convergence:
+    def of(cls, grips: LabParts, expected: Mapping[str, Mapping[str, NextHops]]) -> Convergence:
         """Return the conditions of a lab whose switches must have the ``expected`` routes."""
         heard = [*_links(grips), *_sessions(grips)]
         routes = dict(zip(expected, _all_routes(grips, expected), strict=True))
@@ -214,32 +214,39 @@ def _session(lab: LabParts, end: Port, *, bfd: bool) -> Gap | None:
     return None
 
 
-def _all_routes(lab: LabParts, expected: Mapping[str, Mapping[str, int]]) -> Iterator[_Check]:
+def _all_routes(lab: LabParts, expected: Mapping[str, Mapping[str, NextHops]]) -> Iterator[_Check]:
     for switch, wanted in expected.items():
         yield _Routes(lab.watcher, switch, wanted)
 
 
 class _Routes:
-    """Check of a switch's expected routes; it tracks the incomplete ones."""
+    """Check of a switch's expected routes; it tracks those that are not as they should be."""
 
-    def __init__(self, watcher: Watcher, switch: str, wanted: Mapping[str, int]) -> None:
+    def __init__(self, watcher: Watcher, switch: str, wanted: Mapping[str, NextHops]) -> None:
         self._watcher = watcher
         self._switch = switch
         self._wanted = wanted
-        self._short = {prefix for prefix, hops in wanted.items() if watcher.next_hops(switch, prefix) < hops}
+        self._short = {prefix: words for prefix in wanted if (words := self._lacks(prefix))}
 
     def __call__(self) -> Gap | None:
         for prefix in self._watcher.changed_routes(self._switch) & self._wanted.keys():
-            if self._watcher.next_hops(self._switch, prefix) < self._wanted[prefix]:
-                self._short.add(prefix)
-            else:
-                self._short.discard(prefix)
+            self._short.pop(prefix, None)
+            if words := self._lacks(prefix):
+                self._short[prefix] = words
         if not self._short:
             return None
-        wanted, switch, first = self._wanted, self._switch, min(self._short)
-        example = f"{first} has {self._watcher.next_hops(switch, first)} of {wanted[first]} next hops"
-        text = f"{switch}: {len(self._short)} of {len(wanted)} routes incomplete ({example})"
-        return Gap("route", switch, text)
+        first = min(self._short)
+        example = f"{first} {self._short[first]}"
+        text = f"{self._switch}: {len(self._short)} of {len(self._wanted)} routes incomplete ({example})"
+        return Gap("route", self._switch, text)
+
+    def _lacks(self, prefix: str) -> str:
+        """Return what is wrong with a route, empty if nothing; a longer path may have as many next hops."""
+        wanted, has = self._wanted[prefix], self._watcher.next_hops(self._switch, prefix)
+        if has < least(wanted):
+            return f"has {has} of {least(wanted)} next hops"
+        ports = self._watcher.ports(self._switch, prefix)
+        return "takes longer paths" if wanted and ports is not None and ports != wanted else ""
 
 
 def _presets(lab: LabParts) -> Iterator[_Check]:

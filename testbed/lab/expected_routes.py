@@ -10,32 +10,40 @@ from dataclasses import dataclass
 
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.routing.distances import Adjacency
+from hpn.testbed.routing.distances import Adjacency, Reach
+
+NextHops = frozenset[int]
+"""Interface indexes of a route's next hops; empty at a ToR that has the host at a port of its own."""
 
 
-def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
-    """Return a healthy lab's next hop counts: by switch, for hosts ('a.b.c.d/32') and NIC subnets.
+def expected_routes(fabric: Fabric) -> dict[str, dict[str, NextHops]]:
+    """Return a healthy lab's next hops: by switch, for hosts ('a.b.c.d/32') and NIC subnets.
 
     BGP picks shortest paths and ECMP keeps all of them, so the next hops are the links to neighbours one step nearer.
     Destinations without a path are left out, as between the rails of a rail-only fabric.
     """
     adjacency = Adjacency(fabric)
-    routes: dict[str, dict[str, int]] = {node.name: {} for node in fabric.switches}
-    hops_to: dict[frozenset[str], dict[str, int]] = {}
+    routes: dict[str, dict[str, NextHops]] = {node.name: {} for node in fabric.switches}
+    hops_to: dict[frozenset[str], dict[str, NextHops]] = {}
 
-    def hops(tors: frozenset[str]) -> dict[str, int]:
+    def hops(tors: frozenset[str]) -> dict[str, NextHops]:
         if tors not in hops_to:
-            hops_to[tors] = _next_hops(adjacency, tors)
+            hops_to[tors] = _next_hops(fabric, adjacency.reach(tors))
         return hops_to[tors]
 
     for nic in fabric.nics:
-        for switch, many in hops(frozenset(link.upper.node for link in nic.links)).items():
-            routes[switch][f"{nic.ip}/32"] = max(many, 1)
+        for switch, ports in hops(frozenset(link.upper.node for link in nic.links)).items():
+            routes[switch][f"{nic.ip}/32"] = ports
     for subnet, tors in fabric.tors_of_subnet.items():
-        for switch, many in hops(tors).items():
+        for switch, ports in hops(tors).items():
             if switch not in tors:
-                routes[switch][subnet] = many
+                routes[switch][subnet] = ports
     return routes
+
+
+def least(ports: NextHops) -> int:
+    """Return how many next hops a route has at least: one, to itself, where the host is."""
+    return len(ports) or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +59,9 @@ class ShortRoute:
 def short_routes(fabric: Fabric, next_hops: Callable[[str, str], int]) -> Iterator[ShortRoute]:
     """Yield the short routes of a lab; ``next_hops`` returns how many a switch's route to a prefix has."""
     for switch, routes in expected_routes(fabric).items():
-        for prefix, wanted in routes.items():
-            if prefix.endswith("/32") and (found := next_hops(switch, prefix)) < wanted:
-                yield ShortRoute(switch, prefix, found, wanted)
+        for prefix, ports in routes.items():
+            if prefix.endswith("/32") and (found := next_hops(switch, prefix)) < least(ports):
+                yield ShortRoute(switch, prefix, found, least(ports))
 
 
 def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:
@@ -69,7 +77,13 @@ def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:
     }
 
 
-def _next_hops(adjacency: Adjacency, origins: frozenset[str]) -> dict[str, int]:
-    """Return for every switch that can reach ``origins`` the links to neighbours one step nearer (0 at an origin)."""
-    reach = adjacency.reach(origins)
-    return {here: sum(reach.leads(here, there) for there in adjacency.neighbours[here]) for here in reach.distance}
+def _next_hops(fabric: Fabric, reach: Reach) -> dict[str, NextHops]:
+    """Return for every switch that reaches the origins its ports to neighbours one step nearer."""
+    return {
+        here: frozenset(
+            link.end_at(here).ifindex
+            for link in fabric.links_of(here)
+            if link.is_routed and reach.leads(here, link.far_end(here).node)
+        )
+        for here in reach.distance
+    }

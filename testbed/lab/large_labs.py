@@ -16,6 +16,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from hpn.testbed.lab.expected_routes import NextHops, least
 from hpn.testbed.routing.bgp import BgpDaemon
 
 MANY_NEXT_HOPS = 50_000
@@ -24,9 +25,9 @@ MANY_NEXT_HOPS = 50_000
 _AT_ONCE = 4
 
 
-def is_large(expected: Mapping[str, Mapping[str, int]]) -> bool:
+def is_large(expected: Mapping[str, Mapping[str, NextHops]]) -> bool:
     """Return True if a lab with these routes (switch to prefix to next hops) counts as large."""
-    return sum(sum(hops.values()) for hops in expected.values()) >= MANY_NEXT_HOPS
+    return sum(least(ports) for routes in expected.values() for ports in routes.values()) >= MANY_NEXT_HOPS
 
 
 class FibState:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 from hpn.testbed.fabric.core_ports import preset_tables
 from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.fabric.wired.configs import own_configs
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.netlink import Monitor, Netlink, OverrunError
 from hpn.testbed.kernel.rtnetlink.rtnl import PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
@@ -49,6 +50,8 @@ class Watcher:
         self._preset_tables = {n.name: {t.number for t in preset_tables(fabric, n)} for n in fabric.switches}
         self._presets: dict[str, dict[tuple[int, str], int]] = {node.name: {} for node in fabric.switches}
         self._changed: dict[str, set[str]] = {node.name: set() for node in fabric.switches}
+        self._detours = fabric.spec.bgp.valleys and not own_configs(fabric)
+        self._ports: dict[tuple[str, str], frozenset[int]] = {}
 
     def start(self) -> None:
         """Subscribe everywhere, then read the existing state."""
@@ -78,6 +81,13 @@ class Watcher:
     def next_hops(self, node: str, prefix: str) -> int:
         """Return the next hop count of a switch's route to a host or NIC subnet, 0 when it has none."""
         return max(self._routes[node].get(prefix, _NO_HOLDERS).values(), default=0)
+
+    def ports(self, node: str, prefix: str) -> frozenset[int] | None:
+        """Return the next hops of the last route reported; None where only shortest paths, or nobody's, are routes.
+
+        They are decoded only where BGP may hold a longer path while it converges.
+        """
+        return self._ports.get((node, prefix), frozenset()) if self._detours else None
 
     def changed_routes(self, node: str) -> set[str]:
         """Return the prefixes whose route on a switch came, went or changed since the last call."""
@@ -176,6 +186,8 @@ class Watcher:
             holders.pop((route.protocol, route.metric), None)
         else:
             holders[route.protocol, route.metric] = len(route.oifs)
+            if self._detours:
+                self._ports[node, route.prefix] = frozenset(route.oifs)
         is_there = bool(holders)
         if not is_there:
             del known[route.prefix]

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from hpn.testbed.fabric.build import build
 from hpn.testbed.kernel.nftables.nft import Nft
-from hpn.testbed.lab.convergence import Checks, Gap, steering_checks
+from hpn.testbed.lab.convergence import Checks, Gap, _Routes, steering_checks
 from hpn.testbed.lab.expected_routes import expected_routes
 from hpn.testbed.lab.parts import LabParts
+from hpn.testbed.lab.watch import Watcher
 from hpn.testbed.lag.steering import Steering
 from hpn.testbed.routing.pathcontrol.actions import Steer
 from tests.lab.running import tiny
@@ -53,9 +54,32 @@ def test_while_one_thing_is_missing_only_that_is_looked_at() -> None:
 def test_what_is_expected_has_each_host_and_subnet_that_a_switch_leads_to() -> None:
     fabric = build(tiny())
     wanted = expected_routes(fabric)
-    assert wanted["p0.a0.0"][f"{fabric.nics[0].ip}/32"] == 1
+    assert len(wanted["p0.a0.0"][f"{fabric.nics[0].ip}/32"]) == 1
     far = wanted["p0.s1.t0.0"]
-    assert far[f"{fabric.nics[0].ip}/32"] == far[fabric.nics[0].subnet] == 2
+    assert far[f"{fabric.nics[0].ip}/32"] == far[fabric.nics[0].subnet]
+    assert {link.end_at("p0.s1.t0.0").ifindex for link in fabric.links if link.is_routed} >= far[fabric.nics[0].subnet]
+    assert len(far[fabric.nics[0].subnet]) == 2
+
+
+def test_a_route_with_as_many_next_hops_on_a_longer_path_is_not_converged() -> None:
+    wanted = {"10.0.0.1/32": frozenset({2, 3}), "10.0.1.1/32": frozenset({2}), "10.0.2.1/32": frozenset[int]()}
+    found = dict(wanted) | {"10.0.1.1/32": frozenset({3}), "10.0.2.1/32": frozenset({9})}
+    changed = set[str]()
+    watcher = SimpleNamespace(
+        next_hops=lambda _switch, prefix: len(found[prefix]),
+        ports=lambda _switch, prefix: found[prefix],
+        changed_routes=lambda _switch: changed,
+    )
+    check = _Routes(cast(Watcher, cast(Any, watcher)), "leaf1", wanted)
+    text = "leaf1: 1 of 3 routes incomplete (10.0.1.1/32 takes longer paths)"
+    assert check() == Gap("route", "leaf1", text)
+    found["10.0.1.1/32"] = frozenset({2})
+    changed.add("10.0.1.1/32")
+    assert check() is None
+    found["10.0.0.1/32"] = frozenset({2})
+    changed.add("10.0.0.1/32")
+    assert (gap := check()) is not None
+    assert gap.text.endswith("(10.0.0.1/32 has 1 of 2 next hops)")
 
 
 def test_a_lab_whose_lags_steer_does_not_stand_however_whole_its_routes_are() -> None:

@@ -11,17 +11,18 @@ from tests.product.hpn import Hpn, skip_without_virtual_time
 TOPOLOGY = "name: theirs\nsegments: 1\nhosts: 3\nrails: 2\naggs: 2\n"
 DRILL = """
 drill: mine
-summary: a cut on a fabric of its own
+summary: a dirty link and a cut on a fabric of its own
 topology: theirs.yaml
 workload: {pattern: permutation, load: 10 %}
 profile: quick
 timeline:
   healthy: 1 s
   faults:
-    - {id: cut, fault: link-down, target: p0.s0.h1.r1.0, at: 1 s, for: 1 s}
+    - {id: dirty, fault: silent-drop, target: p0.s0.h0.r0.0, at: 1 s, for: 2 s, share: 5 %}
+    - {id: cut, fault: link-down, target: p0.s0.h1.r1.0, at: 1500 ms, for: 1 s}
   settle: 1 s
 expect:
-  - worst_outage: {below: 100 ms, edge: failure}
+  - worst_outage: {fault: cut, below: 100 ms, edge: failure}
 """
 MADE = ("events.jsonl", "flows.jsonl", "paths.jsonl", "queue_pairs.jsonl", "series.npz", "metrics.json")
 

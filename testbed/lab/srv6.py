@@ -18,20 +18,18 @@ from hpn.testbed.fabric.model import Fabric, Link, Node
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.fabric.srv6_spec import BLOCK_BITS
 from hpn.testbed.kernel import ns
-from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl, seg6
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink, NetlinkError
 from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
 from hpn.testbed.kernel.rtnetlink.seg6 import Seg6Local
+from hpn.testbed.kernel.rtnetlink.seg6_support import LOOPBACK, REMEDY, seg6_problem
 from hpn.testbed.routing.ecmp import Sysctl
 from hpn.testbed.routing.srv6.numbers import USID_BITS
 from hpn.testbed.routing.srv6.plan import Behaviour, Entry, UsidPlan
 
-LOOPBACK = 1
 BITS = (BLOCK_BITS, USID_BITS)
 _OFF = "disable_ipv6"
 _CONF = "net/ipv6/conf/{}/"
-_WAY_OUT = "a kernel with CONFIG_IPV6_SEG6_LWTUNNEL, Linux 6.6 or newer, or leave srv6 out"
 
 
 def with_ipv6(settings: Iterable[Sysctl], *, forwards: bool) -> tuple[Sysctl, ...]:
@@ -87,37 +85,11 @@ def check(spec: FabricSpec) -> None:
         return
     probe = ns.create("srv6-probe")
     try:
-        problem = srv6_problem(probe)
+        problem = seg6_problem(probe)
     finally:
         os.close(probe.fd)
     if problem is not None:
-        raise MachineError(
-            f"this kernel cannot forward by SRv6 uSIDs, which srv6: asks for ({problem}); take {_WAY_OUT}"
-        )
-
-
-def srv6_problem(space: NetNs) -> str | None:
-    """Return why a kernel cannot have the entries of a table, None if it can; tested in ``space``, which is spent."""
-    pair = rtnl.add_veth(
-        "probe0", 900, space, "probe1", 901, space,
-        mac="02:00:00:00:00:01", peer_mac="02:00:00:00:00:02", mtu=1500,
-    )  # fmt: skip
-    entries = (
-        Entry("fc00:0:1::/48", Behaviour.END),
-        Entry("fc00:0:2::/48", Behaviour.ROUTE, "probe0", 900, "fe80::1", "02:00:00:00:00:02"),
-        Entry("fc00:0:e000::/48", Behaviour.END_X, "probe0", 900, nh6="fd01::1"),
-        Entry("fc00:0:3::/48", Behaviour.END_DT6, "probe0", 900),
-    )
-    link = Netlink(space)
-    try:
-        link.run([rtnl.set_link(LOOPBACK, up=True), pair])
-        for entry in entries:
-            link.run(list(_requests(entry)))
-    except OSError as error:
-        return str(error.strerror or error)
-    finally:
-        link.close()
-    return None
+        raise MachineError(f"this kernel cannot forward by SRv6 uSIDs, which srv6: asks for ({problem}); take {REMEDY}")
 
 
 class Srv6:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from hpn.testbed.kernel.rtnetlink import seg6
 from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_MAIN, RTPROT_STATIC
 from hpn.testbed.kernel.rtnetlink.seg6 import Counts, Route6
+from hpn.testbed.kernel.rtnetlink.seg6_support import LOOPBACK
 from hpn.testbed.lab.lab import Lab
-from hpn.testbed.lab.srv6 import BITS, LOOPBACK
+from hpn.testbed.lab.srv6 import BITS
 from hpn.testbed.routing.srv6.plan import Behaviour, Entry, UsidPlan
 
 _ABSENT = "absent"

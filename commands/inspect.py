@@ -19,6 +19,7 @@ from hpn.results.text.tables import rows_table
 from hpn.testbed.errors import InputError
 from hpn.testbed.lab.service import control, registry
 from hpn.testbed.lab.service.inspect import CABLING, SECTIONS
+from hpn.testbed.lab.service.srv6_report import SRV6
 
 _COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
 _QUEUES = "queues"
@@ -29,7 +30,7 @@ _EMPTY = {
 
 
 @click.command()
-@click.argument("what", required=False, type=click.Choice([*SECTIONS, CABLING, _COUNTERS, _COLLECTIVES, _RUN]))
+@click.argument("what", required=False, type=click.Choice([*SECTIONS, CABLING, SRV6, _COUNTERS, _COLLECTIVES, _RUN]))
 @click.argument("run", required=False, type=click.Path(file_okay=False, path_type=Path), shell_complete=runs)
 @click.option(
     "--node",
@@ -46,7 +47,7 @@ def inspect(what: str | None, run: Path | None, nodes: tuple[str, ...], lab_name
 
     missing-routes: host routes with fewer next hops than whole links allow.
 
-    By name alone: cabling (every port asks by LLDP who is at the other end of its cable).
+    By name alone: cabling (every port asks by LLDP who is at the other end of its cable) and srv6 (static uSID tables).
 
     Of the job of a drill, with the RUN folder it left: counters (of each NIC, by their rdma-statistic names) and
     collectives (as nccl-tests prints them). Of any RUN folder: run (what it holds, and what is missing or damaged).

@@ -33,6 +33,7 @@ from hpn.testbed.lab.service.labfolder import DIED, LOST, UP, LabRecord
 from hpn.testbed.lab.service.metrics import exporter
 from hpn.testbed.routing.deadlock import deadlock_notes
 from hpn.testbed.routing.own.plan_notes import plan_notes
+from hpn.testbed.routing.srv6.summary import srv6_notes
 
 
 @click.command()
@@ -49,7 +50,7 @@ def plan(topology: str, as_json: bool) -> None:
         click.echo(json.dumps({"name": fabric.spec.name} | asdict(found) | {"refused": refused}, indent=2))
         return
     show(*inventory_tables(found, fabric.spec.name))
-    for note in (*plan_notes(fabric), *buffer_notes(fabric), *deadlock_notes(fabric)):
+    for note in (*plan_notes(fabric), *buffer_notes(fabric), *deadlock_notes(fabric), *srv6_notes(fabric)):
         click.echo(f"note: {note}")
     for line in ("hpn up refuses it on this machine:", *(f"  {each}" for each in refused)) if refused else ():
         click.echo(line)
@@ -210,13 +211,31 @@ def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
 @click.command()
 @click.argument("src", shell_complete=nics)
 @click.argument("dst", shell_complete=nics)
-@click.option("--sport", type=click.IntRange(1, 65535), required=True, help="UDP source port.")
+@click.option("--sport", type=click.IntRange(1, 65535), help="UDP source port; only --srv6 needs none.")
 @click.option("--dport", type=click.IntRange(1, 65535), default=4791, show_default=True, help="UDP destination port.")
 @click.option("--port", type=click.IntRange(0), help="Port that the queue pair is bound to (queue affinity).")
+@click.option("--srv6", is_flag=True, help="List the SRv6 paths between them, with their carriers of uSIDs.")
+@click.option("--send", is_flag=True, help="With --srv6: send a probe down each path, and say which arrived.")
 @lab_option
 @as_json_option
-def trace(src: str, dst: str, sport: int, dport: int, port: int | None, lab_name: str | None, as_json: bool) -> int:
+def trace(
+    src: str,
+    dst: str,
+    sport: int | None,
+    dport: int,
+    port: int | None,
+    srv6: bool,
+    send: bool,
+    lab_name: str | None,
+    as_json: bool,
+) -> int:
     """Show the exact path a flow takes now, from NIC SRC to NIC DST (such as p0.s0.h0.r0): asked of the kernel."""
+    if send and not srv6:
+        raise InputError("--send is for --srv6; hpn trace SRC DST --srv6 --send")
+    if srv6:
+        return _trace_srv6(src, dst, send, lab_name, as_json)
+    if sport is None:
+        raise click.MissingParameter(param_hint="'--sport'", param_type="option")
     place, record = registry.find(lab_name)
     found = control.call_for_object(place.socket, "trace", src=src, dst=dst, sport=sport, dport=dport, port=port)
     if as_json:
@@ -227,6 +246,21 @@ def trace(src: str, dst: str, sport: int, dport: int, port: int | None, lab_name
     lost, kept = (record.name, None) if found["dropped"] else (None, record.name)
     tell_next("trace", quiet=as_json, src=src, dst=dst, sport=sport, lab=kept, dropped_in=lost)
     return 1 if found["dropped"] else 0
+
+
+def _trace_srv6(src: str, dst: str, send: bool, lab_name: str | None, as_json: bool) -> int:
+    """Print the SRv6 paths; return 1 if a probe did not arrive."""
+    place, record = registry.find(lab_name)
+    found = control.call(place.socket, "srv6", src=src, dst=dst, send=send)
+    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    lost = sum(row.get("arrived") is False for row in rows)
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        show(rows_table(f"SRv6 paths from {src} to {dst}", rows, "no path: no switches lead from one to the other"))
+        click.echo(f"{len(rows) - lost} of {len(rows)} probes arrived" if send else f"{len(rows)} paths")
+    tell_next("trace", quiet=as_json, dropped_in=record.name if lost else None)
+    return 1 if lost else 0
 
 
 @click.command()

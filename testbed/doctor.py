@@ -21,6 +21,7 @@ from hpn.testbed.kernel.process import programs, sandbox
 from hpn.testbed.kernel.rtnetlink.htb import add_fifo, port_queues
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.testbed.kernel.rtnetlink.red import LOOPBACK, ROOT, add_red
+from hpn.testbed.kernel.rtnetlink.seg6_support import REMEDY, seg6_problem
 from hpn.testbed.kernel.softroce import soft_roce
 
 _RMEM_WANTED = 4 << 20
@@ -109,6 +110,10 @@ def _kernel() -> Iterator[Capability]:
         "topologies without Cores, or core_ports: hash; not dcn-plus",
         "" if found["rules"] else "a kernel with CONFIG_IP_MULTIPLE_TABLES",
     )  # fmt: skip
+    yield Capability(
+        "SRv6 uSIDs", found["srv6"], False, "static paths (srv6)", "topologies with srv6: are refused",
+        "" if found["srv6"] else REMEDY,
+    )  # fmt: skip
     yield _soft_roce()
     yield Capability("tbf shaper", found["tbf"], True, "link rates", "", "" if found["tbf"] else "modprobe sch_tbf")
     yield Capability(
@@ -150,8 +155,17 @@ def _try_everything() -> dict[str, bool]:
             "red": works(partial(_put, [add_red(LOOPBACK, (10_000, 20_000), 0.5, 40_000, ROOT)])),
             "htb": works(partial(_put, list(port_queues(LOOPBACK, partial(add_fifo, LOOPBACK, 40_000), parent=ROOT)))),
             "rules": works(lambda: route.rule("add", src="10.0.0.1", table=100, priority=1000)),
+            "srv6": _seg6_works(),
             "ecmp_seed": Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists(),
         }
+
+
+def _seg6_works() -> bool:
+    space = ns.current("doctor")
+    try:
+        return seg6_problem(space) is None
+    finally:
+        os.close(space.fd)
 
 
 def _put(requests: Sequence[bytes]) -> None:

@@ -49,6 +49,7 @@ ROOMS = {
     "hpn.testbed.lab": 50,
     "hpn.testbed.doctor": 40,
     "hpn.testbed.routing": 30,
+    "hpn.testbed.routing.srv6": 25,
     "hpn.testbed.routing.pathcontrol": 15,
     "hpn.testbed.routing.pathcontrol.agent_io": 30,  # what has to do with a kernel
     "hpn.testbed.routing.pathcontrol.tor_agent": 30,

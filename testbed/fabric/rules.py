@@ -14,6 +14,7 @@ from hpn.testbed.files.check import did_you_mean
 from hpn.testbed.files.document import shorten
 from hpn.testbed.lag.datapaths import AUTO, DATAPATHS, candidates
 from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.srv6.summary import srv6_problems
 
 _DEFAULTS = FabricSpec()
 
@@ -22,7 +23,8 @@ def contradictions(spec: FabricSpec) -> list[Problem]:
     """Return all conflicts between the values of ``spec``; empty when it can be built. The architecture must exist."""
     of_its_own = ARCHITECTURES[spec.architecture].contradictions(spec)
     later = (*_timers(spec), *_asn(spec), *_daemon(spec), *_lag(spec), *_nic(spec), *_ecn(spec), *buffer_problems(spec))
-    return [*_meaningless(spec), *_tiers(spec), *of_its_own, *later]
+    found = [*_meaningless(spec), *_tiers(spec), *of_its_own, *later]
+    return found or [*srv6_problems(spec)]
 
 
 def _meaningless(spec: FabricSpec) -> Iterator[Problem]:

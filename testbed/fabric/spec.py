@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from hpn.testbed.fabric.profiles import LAB, PROFILES
+from hpn.testbed.fabric.srv6_spec import Srv6Spec
 from hpn.testbed.fabric.switch_spec import SwitchSpec
 from hpn.testbed.fabric.values import MOST_PORTS, Mac, Rate, Strict
 from hpn.testbed.fabric.wired.wiring_spec import WiringSpec
@@ -274,6 +275,9 @@ class FabricSpec(Strict):
     )
     switch: SwitchSpec | None = Field(
         default=None, description="shared buffers with classes, PFC and trimming; virtual time only"
+    )
+    srv6: Srv6Spec | None = Field(
+        default=None, description="static paths by micro-SIDs, beside BGP; left out: none; {}: block fc00:0::/32"
     )
     soft_roce: bool = Field(
         default=False, description="an RDMA device (rdma_rxe) on every NIC, for programs that speak verbs; root only"

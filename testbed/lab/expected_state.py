@@ -15,10 +15,12 @@ from hpn.testbed.fabric.model import Fabric, LinkKind, Node
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.markers import MarkerKind
+from hpn.testbed.lab.srv6_state import actual_tables, expected_tables
 from hpn.testbed.lab.state import NOT_BOUND, NOT_STEERED, State, bound, steered
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.lag.datapaths import DATAPATHS
 from hpn.testbed.lag.lacpdu import PortInfo
+from hpn.testbed.routing.srv6.plan import UsidPlan
 
 _SEED = "net/ipv4/fib_multipath_hash_seed"
 _PRIORITY = 65535  # of a system, the standard's default
@@ -65,6 +67,8 @@ def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = Non
         found |= {f"steering of {nic.name}": NOT_STEERED for nic in fabric.nics}
     if fabric.spec.nic.binds:
         found |= {f"queue pairs of {nic.name}": NOT_BOUND for nic in fabric.nics}
+    if fabric.spec.srv6 is not None:
+        found |= expected_tables(UsidPlan(fabric))
     return found
 
 
@@ -75,7 +79,7 @@ def contradictions(fabric: Fabric) -> tuple[str, ...]:
 
 def actual(lab: Lab) -> State:
     """Return the same properties as the kernel of each node and the LACPDUs of each partner report them."""
-    found: State = dict(_partners(lab))
+    found: State = dict(_partners(lab)) | actual_tables(lab)
     for nic in lab.nics.values():
         if nic.steering is not None:
             found[f"steering of {nic.nic.name}"] = steered(nic.steering)

@@ -17,6 +17,7 @@ from hpn.testbed.lab.classes import check_buffers
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lab.markers import choose as choose_marker
 from hpn.testbed.lab.soft_roce import check as check_soft_roce
+from hpn.testbed.lab.srv6 import check as check_srv6
 from hpn.testbed.lag.affinity import check as check_affinity
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.lag.datapaths import candidates
@@ -60,5 +61,6 @@ def kernel_parts(spec: FabricSpec) -> KernelParts:
     if spec.nic.binds:
         check_affinity()
     check_soft_roce(spec)
+    check_srv6(spec)
     check_buffers(spec)
     return KernelParts(lag, marking)

@@ -30,6 +30,7 @@ from hpn.testbed.lab.parts import LabParts, Requests
 from hpn.testbed.lab.quiet import until_quiet
 from hpn.testbed.lab.reactions import Reactions
 from hpn.testbed.lab.soft_roce import SoftRoce
+from hpn.testbed.lab.srv6 import Srv6
 from hpn.testbed.lab.stack import Stacks
 from hpn.testbed.lab.timeline import Timeline
 from hpn.testbed.lab.tor import Tor
@@ -62,6 +63,7 @@ class Lab:
     impairments: Impairments
     crossings: Crossings
     soft_roce: SoftRoce | None
+    srv6: Srv6 | None
     lacp: Speakers
     move_listeners: list[Callable[[Move], None]]
     route_listeners: list[Callable[[str], None]]
@@ -100,6 +102,7 @@ class Lab:
             _start_nics(grips, kind, reactions, nics)
             _start_tors(grips, tors)
             watcher.start()
+            reactions.srv6 = None if fabric.spec.srv6 is None else Srv6(fabric, grips.requests)
             _start_daemons(grips, reactions, bgp, large=held.held)
             stacks.start()
             soft_roce = SoftRoce(fabric, spaces) if fabric.spec.soft_roce else None
@@ -121,6 +124,7 @@ class Lab:
                 impairments=Impairments(fabric, spaces, grips.requests, marking),
                 crossings=Crossings(fabric, spaces, grips.requests),
                 soft_roce=soft_roce,
+                srv6=reactions.srv6,
                 lacp=lacp,
                 move_listeners=reactions.move_listeners,
                 route_listeners=reactions.route_listeners,

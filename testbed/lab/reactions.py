@@ -12,6 +12,7 @@ from hpn.testbed.events import Event
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
 from hpn.testbed.lab.host_nic import HostNic
+from hpn.testbed.lab.srv6 import Srv6
 from hpn.testbed.lab.timeline import Timeline
 from hpn.testbed.lab.tor import Tor
 from hpn.testbed.lab.watch import Listeners, Message
@@ -30,6 +31,7 @@ class Reactions:
         self._tors = tors
         self.move_listeners: list[Callable[[Move], None]] = []
         self.route_listeners: list[Callable[[str], None]] = []
+        self.srv6: Srv6 | None = None  # of labs that have it, once the links of the start have been heard
 
     @property
     def listeners(self) -> Listeners:
@@ -55,6 +57,8 @@ class Reactions:
             self._nics[nic.name].on_messages(messages)
 
     def _on_link(self, node: str, event: LinkEvent) -> None:
+        if self.srv6 is not None:
+            self.srv6.on_link(node, event)
         tor = self._tors.get(node)
         if tor is not None:
             tor.on_link(event)
@@ -69,6 +73,8 @@ class Reactions:
             listener(node)
 
     def _on_resync(self, node: str) -> None:
+        if self.srv6 is not None:
+            self.srv6.resync(node)
         tor = self._tors.get(node)
         if tor is not None:
             tor.resync()

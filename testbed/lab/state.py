@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpn.testbed.kernel.rtnetlink.rtnl import RT_TABLE_LOCAL, RT_TABLE_MAIN
 from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.srv6_state import actual_tables
 from hpn.testbed.lag.affinity import Affinity
 from hpn.testbed.lag.steering import Steering
 
@@ -27,7 +28,7 @@ def state(lab: Lab) -> State:
             found[f"steering of {nic.nic.name}"] = steered(nic.steering)
         if nic.adapter is not None:
             found[f"queue pairs of {nic.nic.name}"] = bound(nic.adapter.affinity)
-    found |= lab.breakage.standing()
+    found |= lab.breakage.standing() | actual_tables(lab)
     ports = {end.ifindex: end.name for link in lab.fabric.links for end in (link.lower, link.upper)}
     for node in lab.fabric.switches:
         for route in lab.requests(node.name).routes():

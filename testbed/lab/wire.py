@@ -28,9 +28,11 @@ from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.htb import Second, add_fifo, port_queues
 from hpn.testbed.kernel.rtnetlink.mmu import add_mmu
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.lab import srv6
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lag.datapath import LagKind
 from hpn.testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
+from hpn.testbed.routing.srv6.plan import UsidPlan
 
 _WORD = 32  # bits of a CPU mask between commas (Documentation/core-api/cpu_hotplug, cpumask in hexadecimal)
 
@@ -95,9 +97,11 @@ def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None, *
         lags = (request for nic in fabric.nics for request in datapath.interfaces(fabric, nic, nodes[nic.host]))
         root.run([*_veths(fabric, nodes), *lags])
         root.close()
+        plan = None if fabric.spec.srv6 is None else UsidPlan(fabric)
         for node in fabric.nodes:
             link = Netlink(nodes[node.name])
-            link.run([*node_requests(fabric, node, datapath), *inner_queues(fabric, node, marking)])
+            static = () if plan is None else srv6.requests(plan, node)
+            link.run([*node_requests(fabric, node, datapath), *inner_queues(fabric, node, marking), *static])
             link.close()
             _mark_by_rules(fabric, node, marking, nodes[node.name])
             _write_all(nodes[node.name], port_sysctls(fabric, node), missing)
@@ -128,6 +132,8 @@ def _make_node(fabric: Fabric, node: Node, steering: Sequence[Sysctl], missing: 
     """Create a namespace with its sysctls set before the first interface exists, so that interfaces inherit them."""
     made = namespaces.create(node.name)
     settings = namespace_sysctls(node, balances=balances(fabric.spec)) if node.is_switch else _HOST_SYSCTLS
+    if fabric.spec.srv6 is not None:
+        settings = srv6.with_ipv6(settings, forwards=node.is_switch)
     _write_all(made, [*settings, *steering], missing)
     with made.entered():
         bind_mount("/proc/thread-self/ns/net", NETNS_DIR / node.name)

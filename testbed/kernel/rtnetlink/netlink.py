@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from hpn.testbed.events import now_ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.packets.buffers import enlarge_receive
-from hpn.testbed.kernel.rtnetlink import mmu, nlmsg, rtnl, rtnl_events
+from hpn.testbed.kernel.rtnetlink import mmu, nlmsg, rtnl, rtnl_events, seg6
 from hpn.testbed.kernel.rtnetlink.htb import SECOND_CLASS
 from hpn.testbed.kernel.rtnetlink.mmu import ClassCounters
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading, Queues, parse_bucket, parse_kind
@@ -121,6 +121,18 @@ class Netlink:
     def routes(self) -> list[RouteEvent]:
         """Return every IPv4 route of the namespace, all tables."""
         return [e for e in self._dump(rtnl.dump_request(rtnl.RTM_GETROUTE)) if isinstance(e, RouteEvent)]
+
+    def routes6(self) -> list[seg6.Route6]:
+        """Return every IPv6 route of the namespace with one next hop, all tables."""
+        answers = self._answers(seg6.dump_routes6())
+        found = (seg6.parse_route6(body) for _, kind, body in answers if kind == rtnl.RTM_NEWROUTE)
+        return [route for route in found if route is not None]
+
+    def neighbours6(self) -> dict[tuple[int, str], str]:
+        """Return the MAC of every permanent IPv6 neighbour, by interface and address."""
+        answers = self._answers(seg6.dump_neighbours6())
+        found = (seg6.parse_neighbour6(body) for _, kind, body in answers if kind == rtnl.RTM_NEWNEIGH)
+        return {each[:2]: each[2] for each in found if each is not None}
 
     def buckets(self, ifindexes: Container[int]) -> list[BucketReading]:
         """Read the token buckets of those interfaces: their queues, and their counters and those of RED inside."""

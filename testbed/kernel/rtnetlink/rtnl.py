@@ -7,7 +7,7 @@ apart, and ``testbed.kernel.rtnetlink.rtnl_events`` decodes the kernel's.
 from __future__ import annotations
 
 import struct
-from socket import AF_INET, AF_UNSPEC, inet_aton, inet_ntoa
+from socket import AF_INET, AF_INET6, AF_UNSPEC, inet_aton, inet_ntoa, inet_ntop
 
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink.nlmsg import ATTR, HEADER, attributes
@@ -260,6 +260,8 @@ def describe(message: bytes) -> str:
 
 
 def prefix_of(body: bytes) -> str:
-    """Return 'a.b.c.d/len' of a route message."""
+    """Return 'a.b.c.d/len' of a route message, or an IPv6 prefix."""
     destination = attributes(body[RTMSG.size :]).get(1)
+    if body[0] == AF_INET6:
+        return f"{inet_ntop(AF_INET6, destination or bytes(16))}/{body[1]}"
     return f"{inet_ntoa(destination) if destination else '0.0.0.0'}/{body[1]}"

@@ -30,8 +30,15 @@ _LAG = "lag"
 """Holder of a forwarding that lags behind BGP."""
 
 _TABLE = "hpn_dataplane"
-_DROP_ALL = f"table ip {_TABLE} {{\nchain dead {{\ntype filter hook forward priority -300; policy drop;\n}}\n}}"
-_DROP_NONE = f"delete table ip {_TABLE}"
+
+
+def _drop_all(family: str) -> str:
+    """Return rules that forward nothing; ``family``: of IPv4 alone, or of IPv6 too (inet)."""
+    return f"table {family} {_TABLE} {{\nchain dead {{\ntype filter hook forward priority -300; policy drop;\n}}\n}}"
+
+
+def _drop_none(family: str) -> str:
+    return f"delete table {family} {_TABLE}"
 
 
 class Breakage:
@@ -40,6 +47,7 @@ class Breakage:
     def __init__(self, grips: LabParts) -> None:
         self._lab = grips
         self._nft: dict[str, Nft] = {}
+        self._family = "ip" if grips.fabric.spec.srv6 is None else "inet"
         self._deaf: dict[str, set[Hashable]] = {}  # switches whose forwarding is down, with their holders
         self.fib = FibLag(
             grips, lambda name: self.stop_forwarding(name, _LAG), lambda name: self.start_forwarding(name, _LAG)
@@ -179,12 +187,12 @@ class Breakage:
         """Drop all traffic this switch would forward; traffic to itself (BGP, LACP, ARP, path control) continues."""
         self.prepare_forwarding(switch)
         if _hold(self._deaf, switch, by):
-            self._nft[switch].run(_DROP_ALL)
+            self._nft[switch].run(_drop_all(self._family))
 
     def start_forwarding(self, switch: str, by: Hashable = None) -> None:
         """Resume forwarding, unless it has another holder."""
         if _let_go(self._deaf, switch, by):
-            self._nft[switch].run(_DROP_NONE)
+            self._nft[switch].run(_drop_none(self._family))
 
     def reset_session(self, link: Link) -> None:
         """Make a link's lower end restart its BGP session, which recovers by itself. MachineError when it refuses."""
@@ -204,8 +212,8 @@ def probe(space: NetNs) -> str | None:
     """Return why this kernel cannot stop a switch's forwarding, None if it can; tested in ``space``."""
     nft = Nft(space)
     try:
-        nft.run(_DROP_ALL)
-        nft.run(_DROP_NONE)
+        nft.run(_drop_all("ip"))
+        nft.run(_drop_none("ip"))
     except OSError as error:
         return str(error).splitlines()[0]
     finally:

@@ -18,6 +18,7 @@ from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.lacp_why import why_idle
 from hpn.testbed.lab.service.control import JsonValue
 from hpn.testbed.lab.service.manual_faults import broken
+from hpn.testbed.lab.service.srv6_report import SRV6, tables_report
 from hpn.testbed.lag.lacpdu import PortState
 from hpn.testbed.lag.machine import PortStatus
 from hpn.testbed.routing.neighbours import bfd_ends
@@ -42,8 +43,10 @@ def report(lab: Lab, what: str, nodes: Collection[str] = ()) -> JsonValue:
     concerns: Concerns = names.__contains__ if names else lambda _: True
     if not what:
         return {name: section(lab, concerns) for name, section in SECTIONS.items()}
+    if what == SRV6:
+        return tables_report(lab, concerns)
     if what not in SECTIONS:
-        raise InputError(f"nothing called {what!r} to inspect; write one of: {', '.join((*SECTIONS, CABLING))}")
+        raise InputError(f"nothing called {what!r} to inspect; write one of: {', '.join((*SECTIONS, CABLING, SRV6))}")
     return SECTIONS[what](lab, concerns)
 
 

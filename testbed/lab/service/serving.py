@@ -26,6 +26,7 @@ from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import control, inspect, locating, manual_faults, status
 from hpn.testbed.lab.service.control import Emit, Json, JsonValue
 from hpn.testbed.lab.service.metrics.exporter import Exporter
+from hpn.testbed.lab.service.srv6_report import paths_report
 from hpn.testbed.lab.timeline import Timeline
 from hpn.testbed.routing.trace import Flow
 
@@ -77,7 +78,7 @@ class Supervisor:
         obey(self._end)
         server = control.ControlServer(
             {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "status": self._status,
-             "paths": self._paths, "suspect": self._suspect,
+             "srv6": self._srv6, "paths": self._paths, "suspect": self._suspect,
              "break": self._break, "mend": self._mend, "mend-all": self._mend_all},
             streams={"events": self._events, "locate": self._locate},
         )  # fmt: skip
@@ -162,6 +163,10 @@ class Supervisor:
             raise InputError("a trace needs sport and dport, whole numbers from 1 to 65535")
         flow = Flow(str(request.get("src")), str(request.get("dst")), sport, dport)
         return inspect.path_report(lab.path(flow, _bound(lab.fabric, flow, request.get("port"))))
+
+    async def _srv6(self, request: Json, _emit: Emit) -> JsonValue:
+        src, dst = str(request.get("src")), str(request.get("dst"))
+        return await paths_report(await self._lab(), src, dst, send=bool(request.get("send")))
 
     async def _events(self, _request: Json, emit: Emit) -> JsonValue:
         """Stream the timeline until the lab ends; it is cancelled when the client disconnects."""

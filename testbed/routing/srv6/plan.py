@@ -1,0 +1,182 @@
+"""SRv6 of a fabric: the static table of every switch and host, and every shortest path with its carrier. Pure.
+
+A path consumes one uSID for each link after the first. Where one link leads to the next switch, its uN picks the link
+and the switch shifts it out (End). Where several do, the uA of this end picks one, and this switch shifts it out
+(End.X). The last uSID is the NIC's, whose host removes the outer header (End.DT6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic
+from hpn.testbed.routing.srv6 import numbers
+from hpn.testbed.routing.srv6.numbers import MOST_USIDS, Numbers
+
+
+class Behaviour(StrEnum):
+    """Treatment of a packet whose destination has an entry's prefix; names of RFC 8986."""
+
+    END = "End"  # shift the uSID out, look up the next one
+    END_X = "End.X"  # shift the uSID out, forward by a given link
+    END_DT6 = "End.DT6"  # remove the outer header, deliver what is inside
+    ROUTE = "route"  # forward
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A route of a switch or host. ``port`` and ``mac``: where it sends; '' where it only shifts or delivers.
+
+    ``nh6``: the next hop of End.X, which has an entry of its own. ``gateway``: next hop of a plain route.
+    """
+
+    prefix: str
+    behaviour: Behaviour
+    port: str = ""
+    ifindex: int = 0
+    gateway: str = ""
+    mac: str = ""
+    nh6: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UsidPath:
+    """A path from ``port`` (index) of a NIC. ``links`` are names, in order; ``carrier`` is an IPv6 address."""
+
+    port: int
+    links: tuple[str, ...]
+    usids: tuple[int, ...]
+    carrier: str
+
+
+class UsidPlan:
+    """SRv6 of one fabric. Making it costs a pass over nodes and links; tables and paths are computed when asked for."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        """Number the parts. InputError where 16 bits are too few."""
+        self.fabric = fabric
+        self.numbers: Numbers = numbers.numbered(fabric)
+        self._distances: dict[frozenset[str], Mapping[str, int]] = {}
+
+    @cached_property
+    def inner(self) -> Mapping[str, str]:
+        """IPv6 address of each NIC, by name."""
+        return numbers.inner_addresses(self.fabric)
+
+    def table(self, node: str) -> tuple[Entry, ...]:
+        """Return the entries of a switch or host, each with another prefix."""
+        if not self.fabric.node(node).is_switch:
+            return tuple(self._host_entry(nic) for nic in self.fabric.nics_of(node))
+        own = Entry(self.numbers.prefix(self.numbers.node[node]), Behaviour.END)
+        return (own, *(entry for link in self.fabric.links_of(node) for entry in self.entries_at(link, node)))
+
+    def entries_at(self, link: Link, node: str) -> tuple[Entry, ...]:
+        """Return the entries of a switch that send by its end of ``link``."""
+        here, there = link.end_at(node), link.far_end(node)
+        if link.kind is LinkKind.PEER:
+            return ()
+        out, gateway = (here.name, here.ifindex), numbers.gateway(there)
+        own = self.numbers.adjacency.get(here.label)
+        if own is None:
+            prefix = self.numbers.prefix(self._far_usid(link, node))
+            return (Entry(prefix, Behaviour.ROUTE, *out, gateway, there.mac),)
+        nh6 = numbers.adjacent(there)
+        return (
+            Entry(f"{nh6}/128", Behaviour.ROUTE, *out, gateway, there.mac),
+            Entry(self.numbers.prefix(own), Behaviour.END_X, *out, nh6=nh6),
+        )
+
+    def _host_entry(self, nic: Nic) -> Entry:
+        return Entry(self.numbers.prefix(self.numbers.nic[nic.name]), Behaviour.END_DT6, nic.lag, nic.lag_ifindex)
+
+    def _far_usid(self, link: Link, node: str) -> int:
+        """Return the uSID of the far end: the uN of a switch, or that of a NIC."""
+        if link.kind is LinkKind.ACCESS:
+            return self.numbers.nic[self.fabric.nic_of_link(link.name).name]
+        return self.numbers.node[link.far_end(node).node]
+
+    def paths(self, src: str, dst: str) -> tuple[UsidPath, ...]:
+        """Return every shortest path from each port of NIC ``src`` to NIC ``dst``, in the order of ports and links.
+
+        InputError for a NIC that does not exist, for one NIC twice, and for more uSIDs than a carrier holds.
+        """
+        source, target = self.fabric.nic(src), self.fabric.nic(dst)
+        if source is target:
+            raise InputError(f"{source.name} is at both ends; name two NICs")
+        return tuple(
+            self._path(port, (first, *links), target)
+            for port, first in enumerate(source.links)
+            for links in self._onward(first.upper.node, target)
+        )
+
+    def _onward(self, tor: str, target: Nic) -> Iterator[tuple[Link, ...]]:
+        """Yield the shortest paths from a ToR to a NIC."""
+        distance = self.distances(target)
+        if tor not in distance:
+            return
+        if not distance[tor]:
+            yield from ((link,) for link in target.links if link.upper.node == tor)
+            return
+        for link in self.fabric.links_of(tor):
+            there = link.far_end(tor).node
+            if link.is_routed and distance.get(there, distance[tor]) < distance[tor]:
+                yield from ((link, *rest) for rest in self._onward(there, target))
+
+    def _path(self, port: int, links: tuple[Link, ...], target: Nic) -> UsidPath:
+        usids = self._usids(links, target)
+        if len(usids) > MOST_USIDS:
+            text = f"a path to {target.name} needs {len(usids)} uSIDs, and a carrier holds {MOST_USIDS}"
+            raise InputError(f"srv6: {text}; take a network with shorter paths")
+        return UsidPath(port, tuple(link.name for link in links), usids, self.numbers.carrier(usids))
+
+    def _usids(self, links: tuple[Link, ...], target: Nic) -> tuple[int, ...]:
+        """Return the uSIDs of a path; the first link, which the sender picks by its port, needs none."""
+        node, found = links[0].upper.node, list[int]()
+        for link in links[1:]:
+            own = self.numbers.adjacency.get(link.end_at(node).label)
+            if own is not None:
+                found.append(own)
+            elif link.is_routed:
+                found.append(self._far_usid(link, node))
+            node = link.far_end(node).node
+        return (*found, self.numbers.nic[target.name])
+
+    def distances(self, target: Nic) -> Mapping[str, int]:
+        """Return links from every switch that reaches a NIC to the nearest of its ToRs."""
+        tors = frozenset(link.upper.node for link in target.links)
+        if tors not in self._distances:
+            self._distances[tors] = _distances(self._neighbours, tors)
+        return self._distances[tors]
+
+    @cached_property
+    def _neighbours(self) -> Mapping[str, Mapping[str, None]]:
+        found: dict[str, dict[str, None]] = {node.name: {} for node in self.fabric.switches}
+        for link in self.fabric.links:
+            if link.is_routed:
+                found[link.lower.node][link.upper.node] = None
+                found[link.upper.node][link.lower.node] = None
+        return found
+
+
+def paths(fabric: Fabric, src: str, dst: str) -> tuple[UsidPath, ...]:
+    """Return every shortest path between two NICs. For many pairs, make one ``UsidPlan`` and ask that."""
+    return UsidPlan(fabric).paths(src, dst)
+
+
+def _distances(neighbours: Mapping[str, Mapping[str, None]], origins: frozenset[str]) -> Mapping[str, int]:
+    """Search breadth first."""
+    distance = dict.fromkeys(origins, 0)
+    edge = list(distance)
+    while edge:
+        new: list[str] = []
+        for here in edge:
+            for there in neighbours[here]:
+                if there not in distance:
+                    distance[there] = distance[here] + 1
+                    new.append(there)
+        edge = new
+    return distance

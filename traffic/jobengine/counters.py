@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from hpn.traffic.jobengine.receiver import Receiver
-from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.receiver import ReceivingEnd
+from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.jobengine.setup import NicCounters
 
 
-def nic_counters(senders: Iterable[Sender], receivers: Iterable[Receiver]) -> tuple[NicCounters, ...]:
+def nic_counters(senders: Iterable[SendingEnd], receivers: Iterable[ReceivingEnd]) -> tuple[NicCounters, ...]:
     """Return the counters of each NIC, by name of NIC: sums over its local queue pair ends.
 
     Names as in mlx5 and the rxe driver (Linux, drivers/infiniband/hw/mlx5/counters.c). ``np_`` counters belong to

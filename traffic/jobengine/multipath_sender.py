@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hpn.traffic.congestion.control import CongestionControl
 from hpn.traffic.jobengine.sending_end import Ended, SendingEnd, Turn, earlier
@@ -111,6 +111,13 @@ class MultipathSender(SendingEnd):
             self.control.on_acked(heard.packets * self._packet_bytes, heard.rtt_ns, now_ns)
             self._pace(now_ns)
         return self._ended(list(heard.completions), now_ns)
+
+    def path_counters(self) -> Mapping[str, int]:
+        """Return what its paths did and carried; ``paths_good`` is the number of good ones now."""
+        of = self.requester.paths.counters
+        packets = {f"path_packets_{state}": count for state, count in of.packets.items()}
+        events = {"path_skips": of.skips, "path_denials": of.denials, "path_assumed_bad": of.assumed}
+        return {**packets, **events, "path_probes": of.probes, "path_answers": of.answers, "paths_good": of.good}
 
     def deadline_ns(self) -> int | None:
         """Return when ``on_timer`` is due: the earlier of the requester's and congestion control's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -155,6 +155,10 @@ class SendingEnd(ABC):
         return QueuePairReport(
             self.pair.flow.id, counted.packets, counted.packets_again, self._bytes_acknowledged, self.died_at_ns
         )
+
+    def path_counters(self) -> Mapping[str, int]:
+        """Return counters of its paths by name; empty if it takes one at a time."""
+        return {}
 
     def _charge(self, runs: Sequence[Run], now_ns: int) -> int:
         """Count runs that leave now; return their bytes."""

@@ -9,7 +9,6 @@ import select
 import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from hpn.testbed.kernel.ns import NetNs
 from hpn.traffic.flows.flow import recovery_qpns
@@ -21,7 +20,7 @@ from hpn.traffic.io.uring import Ring
 from hpn.traffic.jobengine.envelopes import data_envelope, reply_envelope
 from hpn.traffic.jobengine.many_paths import PATH_PROBE_WIRE_BYTES, ManyPaths
 from hpn.traffic.jobengine.receiver import ReceivingEnd
-from hpn.traffic.jobengine.sending_end import SendingEnd, Words
+from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.jobengine.setup import QueuePair
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue
@@ -162,7 +161,7 @@ class Device:
         """Send a run of data packets."""
         flow, words = sender.pair.flow.id, sender.words(run)
         if run.paths:
-            self._many(self.many.paths(flow), run, words, now_ns)
+            self.many.data(flow, run, words, now_ns, self._has_room)
             return
         paths, used = self._data_paths[flow], self._used[flow]
         if used == 1 and run.count <= self._outgoing.room:
@@ -174,16 +173,7 @@ class Device:
                 path = paths[self._turns[flow] % used]
                 self._turns[flow] += 1
             stop = min(run.count, at + min(self._outgoing.room, most))
-            self._outgoing.add(path, _part(run, at, stop), words[at:stop], now_ns)
-            at = stop
-
-    def _many(self, opened: Sequence[int], run: Run, words: Words, now_ns: int) -> None:
-        """Send a run whose packets take several of the opened paths."""
-        at = 0
-        while at < run.count and self._has_room(run.count - at):
-            stop = min(run.count, at + self._outgoing.room)
-            taken = [opened[path] for path in run.paths[at:stop]]
-            self._outgoing.add_many(taken, _part(run, at, stop), words[at:stop], now_ns)
+            self._outgoing.add(path, run.part(at, stop), words[at:stop], now_ns)
             at = stop
 
     def reply(self, receiver: ReceivingEnd, reply: Reply) -> int:
@@ -321,11 +311,3 @@ class Device:
             return True
         self.socket_errors[NO_ROOM] += packets
         return False
-
-
-def _part(run: Run, start: int, stop: int) -> Run:
-    """Return the packets of a run from ``start`` to before ``stop``."""
-    if stop - start == run.count:
-        return run
-    last = run.ack_last and stop == run.count
-    return replace(run, first=run.first + start, psn=run.psn + start, count=stop - start, ack_last=last)

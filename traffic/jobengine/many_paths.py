@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 
 from hpn.traffic.flows.framing import AETH_BYTES, BTH_BYTES, ETHERNET_BYTES, ICRC_BYTES, IP_UDP_BYTES, RETH_BYTES
 from hpn.traffic.jobengine.envelopes import data_envelope, reply_envelope
+from hpn.traffic.jobengine.sending_end import Words
 from hpn.traffic.jobengine.setup import QueuePair
 from hpn.traffic.multipath.sack import Sack, pack_sack
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.streams.wire import PSN_MASK
 from hpn.traffic.transport.outgoing import Outgoing
 from hpn.traffic.transport.packets import Envelope
+from hpn.traffic.transport.requester import Run
 
 _HEADERS = ETHERNET_BYTES + IP_UDP_BYTES + BTH_BYTES + ICRC_BYTES
 PATH_PROBE_WIRE_BYTES = _HEADERS + RETH_BYTES
@@ -53,6 +55,15 @@ class ManyPaths:
     def port(self, flow: int, path: int) -> int:
         """Return the port of its NIC by which a path of a flow's data leaves."""
         return self._values[flow, False][path].port
+
+    def data(self, flow: int, run: Run, words: Words, now_ns: int, has_room: Callable[[int], bool]) -> None:
+        """Send a run whose packets take several paths; ``has_room``: True if any more may be added."""
+        opened, at = self.paths(flow), 0
+        while at < run.count and has_room(run.count - at):
+            stop = min(run.count, at + self._outgoing.room)
+            taken = [opened[path] for path in run.paths[at:stop]]
+            self._outgoing.add_many(taken, run.part(at, stop), words[at:stop], now_ns)
+            at = stop
 
     def sack(self, flow: int, path: int, sack: Sack, msn: int) -> int:
         """Send an acknowledgement; return its bytes on the wire."""

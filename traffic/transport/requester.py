@@ -9,7 +9,7 @@ packet waits for its retransmission (a paced sender sends it later), no try has 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.postings import Postings
@@ -35,6 +35,14 @@ class Run:
     again: bool
     ack_last: bool = False
     paths: Sequence[int] = ()
+
+    def part(self, start: int, stop: int) -> Run:
+        """Return the packets from ``start`` to before ``stop``."""
+        if stop - start == self.count:
+            return self
+        last, paths = self.ack_last and stop == self.count, self.paths[start:stop]
+        first, psn = self.first + start, self.psn + start
+        return replace(self, first=first, psn=psn, count=stop - start, ack_last=last, paths=paths)
 
 
 class Requester(Postings):

@@ -29,7 +29,9 @@ from hpn.traffic.transport.work import Completion, Status, Transport, WorkReques
 from tests.traffic.transport.link import FINE, LATENCY_NS, MTU, PACKET_NS, Fate, word
 
 ACKS = AckPolicy(packets=8, delay_ns=30_000)
-SLACK_NS = ACKS.delay_ns + 2 * PACKET_NS
+MOST_PACKETS, MOST_LATE_NS = 40, 9_000
+SLACK_NS = ACKS.delay_ns + MOST_PACKETS * PACKET_NS + MOST_LATE_NS
+"""Packets handed over at once leave one after the other, and paths differ in latency: both are no loss."""
 FIRST_SPORT = 50_000
 TRANSPORT = Transport(
     path_mtu=MTU, timer=RETRY_TIMERS["ib"].make(9), retry_count=7, window_packets=32, ack_every=8

@@ -19,6 +19,8 @@ _WORKS: Mapping[str, str] = {
     "job.work.Training": "job.training",
     "job.work.CollectiveWork": "job.collective",
     "job.work.MessageWork": "job.messages",
+    "job.multipath.Multipath": "job.transport",
+    "job.multipath": "job.transport",
 }
 _RENAMED: Mapping[str, str] = {
     "healthy_ns": "timeline.healthy",

@@ -27,6 +27,9 @@ from hpn.testbed.fabric.model import Fabric
 
 T = TypeVar("T")
 
+_MANY_PATHS = {"spray_ports", "multipath_paths"}
+"""Settings of jobs whose queue pairs take many paths."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -107,7 +110,7 @@ def read(path: Path) -> Run:
         verdict=reader.part("verdict", "verdict.json", folder.verdict),
         series=reader.part("series", "series.json", folder.series, 2),
         host=reader.part("host", "host.jsonl", folder.host, 2),
-        paths=reader.perhaps("paths", "paths.jsonl", folder.paths, "spray_ports" not in manifest.job, 2),
+        paths=reader.perhaps("paths", "paths.jsonl", folder.paths, not _MANY_PATHS & manifest.job.keys(), 2),
         queue_pairs=reader.part("queue pairs", "queue_pairs.jsonl", folder.queue_pairs, 2),
         workers=reader.part("workers", "workers.json", folder.workers, 2),
         spans=reader.perhaps("spans", "spans.jsonl", folder.spans, manifest.job or manifest.client),

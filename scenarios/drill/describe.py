@@ -23,6 +23,7 @@ from hpn.traffic.client.ranks import PER_NIC, ranks_of
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.jobengine.rehash import RehashPolicy
+from hpn.traffic.multipath.settings import Multipath
 
 _OTHER_FABRIC = "This text is about the drill's own fabric; its counts and figures are not those of the fabric below."
 _FITS = "{load} of a NIC fits {left} of its {ports} ports: the loss of one port costs no goodput"
@@ -120,7 +121,7 @@ def _job(job: JobSpec, fabric: Fabric) -> list[str]:
     plan = plan_of(job, fabric)
     patience_s = job.transport.patience_ns / 1e9
     ports = max((len(fabric.nic(pair.flow.src_nic).links) for pair in plan.queue_pairs), default=1)
-    lone = job.queue_pairs == 1 and job.spray == 1 and ports > 1
+    lone = job.queue_pairs == 1 and job.spray == 1 and job.multipath is None and ports > 1
     return [
         f"a job of {len(plan.programs) - len(plan.background)} GPUs, again and again: {_work(job.work)}",
         f"{len(plan.queue_pairs)} queue pairs ({job.queue_pairs} a connection), {job.recovery},"
@@ -129,6 +130,7 @@ def _job(job: JobSpec, fabric: Fabric) -> list[str]:
         f" timeout {job.ib_timeout}, {job.retry_count} retries), and the job with it",
         *([_ONE_PORT.format(ports=ports)] if lone else []),
         *_spray(job),
+        *_multipath(job.multipath),
         *_rehash(job.rehash),
         *_restart(job.restart),
     ]
@@ -148,6 +150,14 @@ def _spray(job: JobSpec) -> Iterator[str]:
         yield (
             f"the packets of a queue pair take {ports}; one counts as missing when more"
             f" than {job.reorder_packets} have overtaken it"
+        )
+
+
+def _multipath(settings: Multipath | None) -> Iterator[str]:
+    if settings is not None:
+        yield (
+            f"each packet takes the next of {settings.paths} paths; one that lost {settings.deny_after} in a row is"
+            f" denied, and probed every {format_duration(settings.probe_interval_ns)}"
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from hpn.scenarios.drill.path_choice import check_choice, check_source_ports, check_standby
+from hpn.scenarios.drill.path_choice import check_choice, check_paths, check_source_ports, check_standby
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.buffers import checkpoint_dscp
 from hpn.testbed.fabric.model import Fabric, Nic
@@ -34,6 +34,7 @@ from hpn.traffic.jobengine.plan import JobPlan
 from hpn.traffic.jobengine.port_use import PORT_USES
 from hpn.traffic.jobengine.rehash import RehashPolicy
 from hpn.traffic.jobengine.setup import QueuePair
+from hpn.traffic.multipath.settings import Multipath
 from hpn.traffic.streams.qp import AckPolicy
 from hpn.traffic.transport.port_recovery import PortRecovery
 from hpn.traffic.transport.timers import RETRY_TIMERS
@@ -98,6 +99,7 @@ class JobSpec:
     spray: int = 1  # number of source ports that a queue pair's packets use in turn
     reorder_packets: int = 0  # packets that may overtake one before it counts as missing; with spray only
     samples: int = 0  # per iteration of training; 0: unknown
+    multipath: Multipath | None = None  # settings of the multipath transport; None: a reliable connection
     slower: int = 1  # divisor of rates and sizes for a slow kernel
 
     def slowed(self, times: int) -> JobSpec:
@@ -122,6 +124,7 @@ class JobSpec:
             window_packets=self.window_packets,
             ack_every=_ACK_PACKETS,
             reorder_packets=self.reorder_packets,
+            multipath=self.multipath,
         )
 
 
@@ -137,6 +140,9 @@ def plan_of(job: JobSpec, fabric: Fabric) -> JobPlan:
         with _about("spray"):
             check_choice(fabric, (pair.flow for pair in queue_pairs), "spray")
             check_source_ports((pair.flow for pair in queue_pairs), job.spray)
+    if job.multipath is not None:
+        with _about("transport"):
+            check_paths(fabric, (pair.flow for pair in queue_pairs), job.multipath.paths)
     if PORT_USES[job.port_use].standby:
         with _about("port_use"):
             check_standby(fabric, (pair.flow for pair in queue_pairs), job.queue_pairs)

@@ -23,6 +23,7 @@ from hpn.traffic.job.training import Training
 from hpn.traffic.jobengine.message_choice import MESSAGE_CHOICES
 from hpn.traffic.jobengine.port_use import PORT_USES
 from hpn.traffic.transport.timers import RETRY_TIMERS
+from hpn.traffic.transport.transports import RC
 from hpn.traffic.transport.work import Recovery
 
 _COLLECTIVE = CollectiveWork("", 1)
@@ -51,6 +52,7 @@ class JobSection(Strict):
     restart: dict[str, object] | None = None
     rehash: dict[str, object] | None = None
     spray: dict[str, object] | None = None
+    transport: object = RC.name
     samples: int = Field(default=_JOB.samples, ge=0)
     sizes: Literal["lab", "real"] = "lab"
     hosts: int | None = Field(default=None, ge=1)

@@ -18,6 +18,7 @@ from hpn.scenarios.drill.job_keys import (
 )
 from hpn.scenarios.drill.path_sections import rehash_of, spray_of
 from hpn.scenarios.drill.trace_files import trace_of
+from hpn.scenarios.drill.transport_section import transport_of
 from hpn.testbed.fabric.buffers import balances, rdma_marker
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
@@ -30,6 +31,8 @@ from hpn.traffic.job.messages import MessageWork
 from hpn.traffic.job.restart import RestartPolicy
 from hpn.traffic.job.trace import TraceWork
 from hpn.traffic.job.training import Straggler, Training
+from hpn.traffic.multipath.settings import Multipath
+from hpn.traffic.transport.transports import MULTIPATH
 
 FINDING_NS = 1_000_000_000
 """Time to find spares: probing all hosts takes half of it, the new start at most the rest."""
@@ -62,10 +65,14 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
         spray = spray_of(
             mistakes, given.get("spray"), spec, section.recovery, section.window_packets, rehashes=rehashes
         )
+    many = transport_of(mistakes, given, spec)
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if chosen is not None and chosen.kind.telemetry:
         name = chosen.base.name
-        if spray is not None:
+        if many is not None:
+            text = f"{name} compares reports of one path, and packets take many; write another congestion"
+            mistakes.add(("job", "congestion"), f"job.congestion: {text}")
+        elif spray is not None:
             text = f"{name} compares reports of one path, and sprayed packets take many; leave one of both out"
             mistakes.add(("job", "spray"), f"job.spray: {text}")
         elif spec is not None and balances(spec):
@@ -84,8 +91,14 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
         rehash=rehash,
         spray=spray.ports if spray is not None else _JOB.spray,
         reorder_packets=spray.reorder_packets if spray is not None else _JOB.reorder_packets,
-        **section.model_dump(exclude=_READ_APART),
+        multipath=many,
+        **{**section.model_dump(exclude=_READ_APART), **_recovery(many)},
     )
+
+
+def _recovery(many: Multipath | None) -> dict[str, str]:
+    """Return the recovery of a transport that has one of its own."""
+    return {} if many is None or MULTIPATH.recovery is None else {"recovery": MULTIPATH.recovery.value}
 
 
 def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> ChosenControl | None:
@@ -139,7 +152,7 @@ _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
 }
 WORKS = (*_WORKS, TraceWork.KEY)
 """Keys for the work of the ranks; a job has exactly one of them."""
-_READ_APART = {*WORKS, "checkpoints", "restart", "rehash", "spray", "sizes", "congestion", "port_recovery"}
+_READ_APART = {*WORKS, "checkpoints", "restart", "rehash", "spray", "sizes", "congestion", "port_recovery", "transport"}
 """Keys that need more than their own model."""
 
 

@@ -10,7 +10,9 @@ from dataclasses import asdict
 from hpn.scenarios.drill.job import JobSpec, scale_of
 from hpn.testbed.fabric.model import Fabric
 from hpn.traffic.jobengine.rehash import RehashPolicy
+from hpn.traffic.multipath.settings import Multipath
 from hpn.traffic.transport.port_recovery import PortRecovery
+from hpn.traffic.transport.transports import MULTIPATH
 
 
 def told(job: JobSpec, fabric: Fabric) -> dict[str, str | int | float | bool]:
@@ -43,6 +45,7 @@ def told(job: JobSpec, fabric: Fabric) -> dict[str, str | int | float | bool]:
         **({} if second is None else {"second_class_dscp": second.dscp, "second_class_share": second.share}),
         **({} if fabric.spec.switch is None else {"checkpoint_dscp": fabric.spec.switch.checkpoint_dscp}),
         **({"spray_ports": job.spray, "spray_reorder": job.reorder_packets} if job.reorder_packets else {}),
+        **_multipath(job.multipath),
         "sizes": "real" if job.real_sizes else "lab",
         "rates_slower": job.slower,
     }
@@ -56,6 +59,19 @@ def _recovery(policy: PortRecovery | None) -> dict[str, str | int | float]:
         "port_recovery_attempts": policy.attempts,
         "port_recovery_backoff": policy.backoff,
         "port_recovery_longest_ms": policy.longest_ns / 1e6,
+    }
+
+
+def _multipath(settings: Multipath | None) -> dict[str, str | int | float]:
+    if settings is None:
+        return {}
+    return {
+        "transport": MULTIPATH.name,
+        "multipath_paths": settings.paths,
+        "multipath_probe_interval_ms": settings.probe_interval_ns / 1e6,
+        "multipath_skip_for_ms": settings.skip_for_ns / 1e6,
+        "multipath_deny_after": settings.deny_after,
+        "multipath_dark_after": settings.dark_after,
     }
 
 

@@ -29,6 +29,7 @@ from hpn.testbed.fabric.json_schema import topology_mapping
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.files.json_schema import PATH, YES_OR_NO, Parts, Schema
 from hpn.traffic.client.registry import CLIENTS
+from hpn.traffic.transport.transports import TRANSPORTS
 
 
 def drill_schema() -> Schema:
@@ -45,6 +46,7 @@ def drill_schema() -> Schema:
     of_job = top["properties"]["job"]["properties"]
     of_job |= _sections(parts, "job.")
     of_job["congestion"] = {"type": ["string", "object"]}
+    of_job["transport"] = {"anyOf": [{"enum": list(TRANSPORTS)}, of_job["transport"]]}
     of_job["port_recovery"] = {"anyOf": [{"enum": YES_OR_NO}, of_job["port_recovery"]]}
     return parts.file(top, "a drill of hpn")
 

@@ -19,6 +19,15 @@ def check_choice(fabric: Fabric, flows: Iterable[FlowSpec], key: str) -> None:
         )
 
 
+def check_paths(fabric: Fabric, flows: Iterable[FlowSpec], paths: int) -> None:
+    """Raise InputError when a NIC has more ports than a queue pair has paths, or too few source ports for them."""
+    ports = max((len(fabric.nic(flow.src_nic).links) for flow in flows), default=1)
+    if ports > paths:
+        raise InputError(
+            f"transport: {paths} paths do not reach all {ports} ports of a NIC; write paths: {ports} or more"
+        )
+
+
 def check_standby(fabric: Fabric, flows: Iterable[FlowSpec], queue_pairs: int) -> None:
     """Raise InputError unless NICs have a standby port, and a connection as many queue pairs at each of its ports."""
     for ports in sorted({len(fabric.nic(flow.src_nic).links) for flow in flows}):

@@ -23,6 +23,7 @@ from hpn.scenarios.drill.job_keys import (
 from hpn.scenarios.drill.locate_section import LocateSection
 from hpn.scenarios.drill.path_sections import RehashSection, SpraySection
 from hpn.scenarios.drill.schema import CaptureSection, SampleSection, TimelineSection, WorkloadSection
+from hpn.scenarios.drill.transport_section import TransportSection
 
 SECTIONS: Mapping[str, type[BaseModel]] = MappingProxyType(
     {
@@ -36,6 +37,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "job.restart": RestartSection,
         "job.rehash": RehashSection,
         "job.spray": SpraySection,
+        "job.transport": TransportSection,
         "sample": SampleSection,
         "capture": CaptureSection,
         "locate": LocateSection,

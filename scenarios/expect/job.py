@@ -100,6 +100,16 @@ def _retransmitted(_expectation: Selection, _metrics: DrillMetrics, job: JobMetr
     return _counted(job.packets_again, f"of {packets(job.packets)}", job) if job.packets else _IDLE
 
 
+def _paths_denied(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """Return how often a queue pair denied a path, over all queue pairs."""
+    of = job.summed_counters
+    if not any(name.startswith("path_packets") for name in of):
+        return Figure(None, "its queue pairs take one path at a time: transport is not multipath")
+    said = f"{of.get('path_answers', 0):,} of {of.get('path_probes', 0):,} probes answered"
+    good = f"{of.get('paths_good', 0):,} paths good at the end"
+    return _counted(of.get("path_denials", 0), f"{said}, {good}", job)
+
+
 def _shares_apart(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return the largest deviation of a queue pair from the mean, in %, by completed messages."""
     if not job.messages.count:
@@ -185,6 +195,17 @@ METRICS = (
         _retransmitted,
         larger=Larger.WORSE,
         tells=NO_BEFORE,
+        of=Traffic.JOB,
+    ),
+    job_metric(
+        "paths_denied",
+        Unit.COUNT,
+        Takes.NOTHING,
+        Slowed.PER_PACKET,
+        "how often a queue pair of the multipath transport denied a path; a path denied again counts again",
+        _paths_denied,
+        larger=Larger.AS_LIMITED,
+        tells=WHOLE_RECORD,
         of=Traffic.JOB,
     ),
     job_metric(

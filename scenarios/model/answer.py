@@ -160,6 +160,8 @@ def _of_job(job: JobSpec) -> Iterator[str]:
         yield "port failover of queue pairs is not modelled"
     if job.rehash is not None or job.spray > 1:
         yield "queue pairs that leave their paths or spray over several answer to marks and to single packets"
+    if job.multipath is not None:
+        yield "the multipath transport is not modelled: it answers to single packets"
     if job.checkpoints is not None:
         yield "checkpoints beside a job are not modelled"
 

@@ -34,7 +34,7 @@ from hpn.traffic.jobengine.message_choice import MESSAGE_CHOICES
 from hpn.traffic.jobengine.plan import JobPlan
 from hpn.traffic.jobengine.ranks import Ranks
 from hpn.traffic.jobengine.records import SPAN
-from hpn.traffic.jobengine.sender import Words
+from hpn.traffic.jobengine.sending_end import Words
 
 _OVERHEAD = ETHERNET_BYTES + IP_UDP_BYTES + BTH_BYTES + ICRC_BYTES
 _DONE_BITS = 1e-3

@@ -18,6 +18,7 @@ from hpn.scenarios.run.path_updates import Rechooser
 from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from hpn.scenarios.run.spraying import Sprayer, SprayPlan
 from hpn.scenarios.run.standby_on_lab import Standby
+from hpn.scenarios.run.values_on_lab import LabValues
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.lab.lab import Lab
@@ -88,6 +89,11 @@ class LabJob(LabQueuePairs):
             self.begin = None  # no queue pair has one path
             spray = SprayPlan(plan.spray, CHOICES[source_ports].keeps_links_free)
             self._sprayer = Sprayer(lab, spray, self._sports, self._spray)
+        self._values: LabValues | None = None
+        if plan.transport.multipath is not None:
+            self._follows = self._known = False  # the senders find bad paths themselves
+            self.begin = None
+            self._values = LabValues(lab, plan.transport.multipath, self.engine.lead)
 
     async def start(self) -> None:
         """Start the engine and put every queue pair under path control."""
@@ -97,6 +103,8 @@ class LabJob(LabQueuePairs):
         self._follow()
         if self._sprayer is not None:
             await self._sprayer.start(self.flows)
+        if self._values is not None:
+            self._values.choose(self.flows)
 
     async def take_over(self, dead: Collection[str]) -> None:
         """Raise MachineError: spares take over only when a job restarts. Drills that need this are refused at load."""
@@ -133,6 +141,8 @@ class LabJob(LabQueuePairs):
             self._follow()
         if self._sprayer is not None:
             self._sprayer.replaced(self.flows)
+        if self._values is not None:
+            self._values.choose(begun)
 
     def _spray(self, sports: Mapping[int, tuple[int, ...]]) -> None:
         for flow, used in sports.items():
@@ -177,8 +187,7 @@ class LabJob(LabQueuePairs):
         """Record the links that each queue pair crosses now, by its real path. Queries kernels, sends no packet."""
         at_ns, ways, acks = now_ns(), [], {}
         for flow in self._carrying:
-            sports = (self._sports[flow.id],) if self._sprayer is None else self._sprayer.source_ports(flow.id)
-            for sport in sports:
+            for sport in self._used(flow.id):
                 path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, sport))
                 ways.append(DataPath(flow.id, flow.name, path.links, path.dropped))
                 self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
@@ -187,6 +196,11 @@ class LabJob(LabQueuePairs):
         self._looked_after, self._ways, self._ack_ways = edges, _links_of(ways), acks
         tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
         self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))
+
+    def _used(self, flow: int) -> tuple[int, ...]:
+        """Return the source ports of a flow's data, or enough of them to judge its paths by."""
+        several = self._sprayer or self._values
+        return (self._sports[flow],) if several is None else several.source_ports(flow)
 
     async def finish(self) -> JobReport:
         """Stop sending, drain, and release the queue pairs."""
@@ -253,6 +267,9 @@ class LabJob(LabQueuePairs):
 
     def _tell_ports(self, flows: Sequence[FlowSpec]) -> None:
         """Send changed ports to the workers; connections of a LAG without an active port stay as they are."""
+        if self._values is not None:
+            self._values.look(flows)
+            return
         ports = {}
         for flow in flows:
             nics = self._lab.nics

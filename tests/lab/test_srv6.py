@@ -217,7 +217,7 @@ def _planned(lab: Lab, paths: Sequence[UsidPath]) -> Counter[tuple[str, str]]:
 
 def _sent(lab: Lab) -> dict[str, int]:
     """Packets that each port has sent, by its queue."""
-    found = {}
+    found: dict[str, int] = {}
     for node in lab.fabric.nodes:
         ports = {link.end_at(node.name).ifindex: link.end_at(node.name) for link in lab.fabric.links_of(node.name)}
         buckets = lab.requests(node.name).buckets(ports)

@@ -5,7 +5,6 @@ Changes when the reaction to arrivals, to time, or to a rank's posts changes.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -14,13 +13,19 @@ from hpn.traffic.flows.flow import requester_qpn, responder_qpn
 from hpn.traffic.jobengine.clear_to_send import Granting
 from hpn.traffic.jobengine.connection import TAG_SHIFT, Connection, connections, key
 from hpn.traffic.jobengine.deadlines import Deadlines
-from hpn.traffic.jobengine.egress import Outlet
+from hpn.traffic.jobengine.multipath_receiver import MultipathReceiver
+from hpn.traffic.jobengine.multipath_sender import MultipathSender
+from hpn.traffic.jobengine.nic_ports import NicPorts
 from hpn.traffic.jobengine.ranks import Ranks
-from hpn.traffic.jobengine.receiver import Receiver, receiving_end
+from hpn.traffic.jobengine.receiver import ReceivingEnd, receiving_end
+from hpn.traffic.jobengine.receiver_answer import Answer
 from hpn.traffic.jobengine.recoveries import Recoveries
-from hpn.traffic.jobengine.sender import Part, Sender, Words, earlier, sending_end
+from hpn.traffic.jobengine.sender import sending_end
+from hpn.traffic.jobengine.sending_end import Part, SendingEnd, Words, earlier
 from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, JobSetup, Leaves, QueuePair, Recovered
 from hpn.traffic.jobengine.wire_interface import Wire
+from hpn.traffic.multipath.sack import Sack
+from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.transport.arrivals import ArrivedRun
 from hpn.traffic.transport.inbox import Written
 from hpn.traffic.transport.telemetry import Telemetry
@@ -39,7 +44,7 @@ class Carrier:
         self,
         setup: JobSetup,
         wire: Wire,
-        completed: Callable[[Sender, Completion], None],
+        completed: Callable[[SendingEnd, Completion], None],
         timed: Callable[[int, Sequence[Timed]], None],
         say: Callable[[QpError | FailedOver | Leaves | Recovered], None],
         life: Incarnation = FIRST_LIFE,
@@ -56,19 +61,14 @@ class Carrier:
         self._granting = self._admits(setup)
         wanted = None if self._granting is None else self._granting.wanted
         self.ranks = Ranks(setup.programs, self._leave, timed, life.iteration, wanted)
-        self._outlets = {
-            nic: tuple(Outlet[Sender](rate, setup.transport.path_mtu) for rate in rates)
-            for nic, rates in setup.port_rate_bps.items()
-        }
-        self._turns = deque(outlet for outlets in self._outlets.values() for outlet in outlets)
+        self._nic_ports = NicPorts(setup.port_rate_bps, setup.transport.path_mtu)
         self._stopped = False
-        self._ports: dict[int, int] = {}  # of connections under path control: 2 x flow for data, 2 x flow + 1 for ACKs
-        self._timers = Deadlines[Sender | Receiver]()
+        self._timers = Deadlines[SendingEnd | ReceivingEnd]()
 
     @property
     def busy(self) -> bool:
         """True while a queue pair waits for its turn to send."""
-        return not self._stopped and any(outlet.busy for outlet in self._turns)
+        return not self._stopped and self._nic_ports.busy
 
     def begin(self, now_ns: int) -> None:
         """Start the job."""
@@ -82,7 +82,7 @@ class Carrier:
     def abort(self, now_ns: int) -> int:
         """End the job after a failure: its queue pairs are gone. Return the last iteration that was begun."""
         for sender in self.senders:
-            self._outlet(sender).remove(sender)
+            self._nic_ports.rest(sender)
             sender.close(now_ns)
         self._by_qpn.clear()
         self.receiver_of.clear()
@@ -93,31 +93,38 @@ class Carrier:
     @property
     def ports(self) -> Mapping[int, int]:
         """Ports set by ``set_ports`` so far."""
-        return self._ports
+        return self._nic_ports.of
 
     def set_ports(self, ports: Mapping[int, int], now_ns: int) -> None:
         """Send queue pairs by other ports of their NICs: 2 x flow for data, 2 x flow + 1 for acknowledgements."""
-        moving = {at // 2 for at, port in ports.items() if at % 2 == 0 and self._ports.get(at, 0) != port}
-        senders = [sender for sender in self.senders if sender.pair.flow.id in moving] if moving else []
-        waiting = [sender for sender in senders if self._outlet(sender).remove(sender)]
-        self._ports.update(ports)
-        for sender in waiting:
-            self._outlet(sender).add(sender, now_ns)
+        self._nic_ports.move(ports, self.senders, now_ns)
+
+    def set_values(self, values: Mapping[int, Sequence[EntropyValue]], now_ns: int) -> None:
+        """Use these entropy values of multipath queue pairs: 2 x flow for data, 2 x flow + 1 for acknowledgements."""
+        for sender in self.senders:
+            if isinstance(sender, MultipathSender) and (ours := values.get(2 * sender.pair.flow.id)):
+                sender.set_values(ours)  # what waits at a port without a path has nothing to send there
+                self._nic_ports.wake(sender, now_ns)
+        for receiver in self.receivers:
+            if isinstance(receiver, MultipathReceiver) and 2 * receiver.pair.flow.id in values:
+                flow = receiver.pair.flow.id
+                receiver.set_values(values[2 * flow], values[2 * flow + 1])
 
     def on_data(self, run: ArrivedRun, now_ns: int) -> bool:
         """Handle consecutive packets for a responder; return False if there is none with that number."""
         receiver = self.receiver_of.get(run.qpn)
         if receiver is None:
             return False
-        answer = receiver.on_run(run.psn, run.packets, run.ack_requested, run.marked, now_ns)
-        for reply in answer.replies:
-            self._charge(receiver, self._wire.reply(receiver, reply), now_ns)
-        if answer.invalid is not None:
-            self._charge(receiver, self._wire.invalid(receiver, answer.invalid), now_ns)
+        answer = receiver.on_arrived(run, now_ns)
+        self._answer(receiver, answer, now_ns)
         self._arm(receiver)
         for written in answer.written:
             self._written(receiver.pair, written, now_ns)
         return True
+
+    def on_sack(self, qpn: int, sack: Sack, now_ns: int) -> None:
+        """Handle a selective acknowledgement."""
+        self._heard(qpn, lambda sender: sender.on_sack(sack, now_ns), now_ns)
 
     def on_ack(self, qpn: int, psn24: int, now_ns: int, becn: bool = False) -> None:
         """Handle an acknowledgement for a local requester; ``becn``: the packets carried congestion marks."""
@@ -145,7 +152,7 @@ class Carrier:
         receiver = self.receiver_of.get(qpn)
         if receiver is None:
             return False
-        self._charge(receiver, self._wire.echo(receiver, telemetry), now_ns)
+        self._nic_ports.charge_reply(receiver, self._wire.echo(receiver, telemetry), now_ns)
         return True
 
     def on_echo(self, qpn: int, telemetry: Telemetry, now_ns: int) -> None:
@@ -166,17 +173,12 @@ class Carrier:
         if self._stopped:
             return
         self._recoveries.tick(now_ns)
-        # Rotate, so that no outlet is always first: the first finds the shortest queue and is marked least.
-        self._turns.rotate(-1)
-        for outlet in self._turns:
-            if outlet.idle:
-                continue
-            for sender, runs in outlet.serve(now_ns, until_ns):
-                for run in runs:
-                    self._wire.data(sender, run, now_ns)
-                if sender.probes():
-                    outlet.charge(self._wire.probe(sender, now_ns), now_ns)
-                self._arm(sender)
+        for outlet, sender, runs in self._nic_ports.serve(now_ns, until_ns):
+            for run in runs:
+                self._wire.data(sender, run, now_ns)
+            if sender.probes():
+                outlet.charge(self._wire.probe(sender, now_ns), now_ns)
+            self._arm(sender)
 
     def next_ns(self) -> int | None:
         """Return when ``tick`` is due if nothing arrives and nothing waits; None: never. May be too early."""
@@ -198,8 +200,7 @@ class Carrier:
             return 1  # the job is down or failing; it is never acknowledged
         used = to.post(number, tag, size_bytes, words, now_ns, start)
         for sender in used:
-            if sender.sendable:
-                self._outlet(sender).add(sender, now_ns)
+            self._nic_ports.wake(sender, now_ns)
         return len(used)
 
     def _admits(self, setup: JobSetup) -> Granting | None:
@@ -223,12 +224,12 @@ class Carrier:
         if self._granting is not None:
             self._granting.arrived((pair.source, pair.target), tag, offset, written.size_bytes, now_ns)
 
-    def _heard(self, qpn: int, hear: Callable[[Sender], list[tuple[Part, Completion]]], now_ns: int) -> None:
+    def _heard(self, qpn: int, hear: Callable[[SendingEnd], list[tuple[Part, Completion]]], now_ns: int) -> None:
         sender = self._by_qpn.get(qpn)
         if sender is not None:
             self._ended(sender, hear(sender), now_ns)
 
-    def _ended(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
+    def _ended(self, sender: SendingEnd, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
         """Handle work requests that ended; more may be sent now."""
         for part, completion in done:
             if completion.status is Status.SUCCESS:
@@ -242,11 +243,13 @@ class Carrier:
         if sender.leaves is not None:
             self._say(Leaves(sender.pair.flow.id, now_ns, sender.leaves))
             sender.leaves = None
-        if sender.sendable:
-            self._outlet(sender).add(sender, now_ns)
+        for path in sender.paths_to_probe():
+            port, bytes_ = self._wire.path_probe(sender, path, now_ns)
+            self._nic_ports.charge(sender.pair.flow.src_nic, port, bytes_, now_ns)
+        self._nic_ports.wake(sender, now_ns)
         self._arm(sender)
 
-    def _gave_up(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
+    def _gave_up(self, sender: SendingEnd, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
         """Handle a failed queue pair: the others of its connection take over, or the job fails."""
         pair = sender.pair
         connection = self._connections[key(pair)]
@@ -254,9 +257,7 @@ class Carrier:
             self._say(FailedOver(pair.flow.id, now_ns, len(done)))
             self._recoveries.begin(pair, now_ns)
             for part, completion in done:
-                other = connection.take_over(part, completion.request, now_ns)
-                if other.sendable:
-                    self._outlet(other).add(other, now_ns)
+                self._nic_ports.wake(connection.take_over(part, completion.request, now_ns), now_ns)
         else:
             left = sum(completion.request.size_bytes for _, completion in done)
             self._say(QpError(pair.flow.id, now_ns, sender.requester.progress(), left))
@@ -275,27 +276,26 @@ class Carrier:
 
     def _fire(self, now_ns: int) -> None:
         while (end := self._timers.take(now_ns)) is not None:
-            if isinstance(end, Sender):
+            if isinstance(end, SendingEnd):
                 if not self._stopped:
                     self._ended(end, end.on_timer(now_ns), now_ns)
             else:
                 self._receiver_timer(end, now_ns)
 
-    def _receiver_timer(self, receiver: Receiver, now_ns: int) -> None:
-        reply = receiver.on_ack_timer(now_ns)
-        if reply is not None:
-            self._charge(receiver, self._wire.reply(receiver, reply), now_ns)
+    def _receiver_timer(self, receiver: ReceivingEnd, now_ns: int) -> None:
+        self._answer(receiver, receiver.on_timer(now_ns), now_ns)
         if receiver.on_notice_timer(now_ns):
-            self._charge(receiver, self._wire.notify(receiver), now_ns)
+            self._nic_ports.charge_reply(receiver, self._wire.notify(receiver), now_ns)
         self._arm(receiver)
 
-    def _arm(self, end: Sender | Receiver) -> None:
+    def _answer(self, receiver: ReceivingEnd, answer: Answer, now_ns: int) -> None:
+        """Send the replies that are due."""
+        for reply in answer.replies:
+            self._nic_ports.charge_reply(receiver, self._wire.reply(receiver, reply), now_ns)
+        for sack in answer.sacks:
+            self._nic_ports.charge_reply(receiver, self._wire.sack(receiver, sack), now_ns)
+        if answer.invalid is not None:
+            self._nic_ports.charge_reply(receiver, self._wire.invalid(receiver, answer.invalid), now_ns)
+
+    def _arm(self, end: SendingEnd | ReceivingEnd) -> None:
         self._timers.arm(end, end.deadline_ns())
-
-    def _outlet(self, sender: Sender) -> Outlet[Sender]:
-        flow = sender.pair.flow
-        return self._outlets[flow.src_nic][self._ports.get(2 * flow.id, 0)]
-
-    def _charge(self, receiver: Receiver, wire_bytes: int, now_ns: int) -> None:
-        flow = receiver.pair.flow
-        self._outlets[flow.dst_nic][self._ports.get(2 * flow.id + 1, 0)].charge(wire_bytes, now_ns)

@@ -15,7 +15,7 @@ import numpy as np
 
 from hpn.traffic.collectives.rank import Post
 from hpn.traffic.congestion.admission import AdmissionReceiver, AdmissionSender, Part, Place
-from hpn.traffic.jobengine.sender import Words
+from hpn.traffic.jobengine.sending_end import Words
 from hpn.traffic.jobengine.setup import JobSetup
 from hpn.traffic.transport.work import Completion
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from hpn.traffic.jobengine.message_choice import MESSAGE_CHOICES, MessageChoice
 from hpn.traffic.jobengine.port_use import PORT_USES, Lanes
-from hpn.traffic.jobengine.sender import Part, Sender, Words
+from hpn.traffic.jobengine.sending_end import Part, SendingEnd, Words
 from hpn.traffic.jobengine.setup import JobSetup, QueuePair
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.work import WorkRequest
@@ -47,7 +47,7 @@ class Connection:
 
     def __init__(
         self,
-        senders: Sequence[Sender],
+        senders: Sequence[SendingEnd],
         choice: MessageChoice,
         split: bool,
         path_mtu: int,
@@ -69,24 +69,24 @@ class Connection:
         ready = self._ready()
         return any(ready) if self._failover else all(ready)
 
-    def take_over(self, part: Part, request: WorkRequest, now_ns: int) -> Sender:
+    def take_over(self, part: Part, request: WorkRequest, now_ns: int) -> SendingEnd:
         """Post work that another of its queue pairs could not finish; return the queue pair that takes it over."""
         sender = min(self._live(), key=lambda each: each.requester.outstanding_bytes)
         sender.post(part, request.size_bytes, request.address, request.immediate, now_ns)
         return sender
 
-    def restore(self, dead: Sender, anew: Sender) -> None:
+    def restore(self, dead: SendingEnd, anew: SendingEnd) -> None:
         """Put a recovered queue pair in its old place."""
         self.senders = tuple(anew if each is dead else each for each in self.senders)
 
     def _ready(self) -> list[bool]:
         return [sender.requester.state is QpState.READY for sender in self.senders]
 
-    def _live(self) -> list[Sender]:
+    def _live(self) -> list[SendingEnd]:
         """Return the queue pairs that carry messages now."""
         return [self.senders[index] for index in self._lanes.carrying(self._ready())]
 
-    def post(self, post: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int) -> list[Sender]:
+    def post(self, post: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int) -> list[SendingEnd]:
         """Post a message, or that much of it from byte ``start`` on, to queue pairs; return those that got work.
 
         ``start`` is at the beginning of a packet, and ``words`` are those from there on. ValueError when it is not
@@ -103,7 +103,7 @@ class Connection:
         self._messages += 1
         return used
 
-    def _slices(self, size_bytes: int, live: Sequence[Sender]) -> list[Slice]:
+    def _slices(self, size_bytes: int, live: Sequence[SendingEnd]) -> list[Slice]:
         if self._split:
             return slices(size_bytes, len(live), self._path_mtu)
         outstanding = [sender.requester.outstanding_bytes for sender in live]
@@ -118,9 +118,9 @@ def key(pair: QueuePair) -> Key:
     return pair.source, pair.target, pair.rail, pair.grants
 
 
-def connections(setup: JobSetup, senders: Sequence[Sender]) -> Mapping[Key, Connection]:
+def connections(setup: JobSetup, senders: Sequence[SendingEnd]) -> Mapping[Key, Connection]:
     """Return all connections of a worker."""
-    of: dict[Key, list[Sender]] = {}
+    of: dict[Key, list[SendingEnd]] = {}
     for sender in senders:
         of.setdefault(key(sender.pair), []).append(sender)
     choice, path_mtu = MESSAGE_CHOICES[setup.choice], setup.transport.path_mtu

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from hpn.traffic.jobengine.receiver import Receiver
-from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.receiver import ReceivingEnd
+from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.jobengine.setup import NicCounters
 
 
-def nic_counters(senders: Iterable[Sender], receivers: Iterable[Receiver]) -> tuple[NicCounters, ...]:
+def nic_counters(senders: Iterable[SendingEnd], receivers: Iterable[ReceivingEnd]) -> tuple[NicCounters, ...]:
     """Return the counters of each NIC, by name of NIC: sums over its local queue pair ends.
 
     Names as in mlx5 and the rxe driver (Linux, drivers/infiniband/hw/mlx5/counters.c). ``np_`` counters belong to
-    DCQCN's notification point, ``rp_`` to its reaction point.
+    DCQCN's notification point, ``rp_`` to its reaction point. Those of paths are ours.
     """
     found: dict[str, Counter[str]] = {}
     for sender in senders:
@@ -27,6 +27,7 @@ def nic_counters(senders: Iterable[Sender], receivers: Iterable[Receiver]) -> tu
         of["req_cqe_error"] += counted.req_cqe_error
         of["req_cqe_flush_error"] += counted.req_cqe_flush_error
         of["rp_cnp_handled"] += sender.cnps
+        of.update(sender.path_counters())
     for receiver in receivers:
         of = found.setdefault(receiver.pair.flow.dst_nic, Counter())
         heard = receiver.responder.counters

@@ -9,23 +9,27 @@ import select
 import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from hpn.testbed.kernel.ns import NetNs
-from hpn.traffic.flows.flow import recovery_qpns, requester_qpn, responder_qpn
+from hpn.traffic.flows.flow import recovery_qpns
 from hpn.traffic.flows.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES
 from hpn.traffic.io.recvmmsg import Batch, BatchReceiver
 from hpn.traffic.io.ringmsg import RingReceiver
 from hpn.traffic.io.sockets import drops, open_raw_sender, open_receiver
 from hpn.traffic.io.uring import Ring
-from hpn.traffic.jobengine.receiver import Receiver
-from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.envelopes import data_envelope, reply_envelope
+from hpn.traffic.jobengine.many_paths import PATH_PROBE_WIRE_BYTES, ManyPaths
+from hpn.traffic.jobengine.receiver import ReceivingEnd
+from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.jobengine.setup import QueuePair
+from hpn.traffic.multipath.sack import Sack
+from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.streams.wire import PSN_MASK
 from hpn.traffic.transport.arrivals import Arrivals
 from hpn.traffic.transport.incoming import FrameReader
+from hpn.traffic.transport.many_paths_reader import ManyPathsReader
 from hpn.traffic.transport.outgoing import Outgoing
-from hpn.traffic.transport.packets import CNP_BYTES, DSCP_SHIFT, ECT_0, PROBE_BYTES, Envelope
+from hpn.traffic.transport.packets import CNP_BYTES, PROBE_BYTES
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
 from hpn.traffic.transport.syndromes import SYNDROME_ACK, SYNDROME_NAK_INVALID, SYNDROME_NAK_PSN
@@ -52,15 +56,18 @@ class Device:
         path_mtu: int,
         ack_every: int,
         ring: Ring | None = None,
+        *,
+        many_paths: bool = False,
     ) -> None:
-        """Open all NICs; with a ``ring`` one system call serves all of them."""
+        """Open all NICs; with a ``ring`` one system call serves all of them. ``many_paths``: packets take many."""
         self.socket_errors: Counter[str] = Counter()
         self.packets = self.damaged = self.foreign = 0
         self._ack_every = ack_every
-        self._reader = FrameReader(path_mtu, [nic.ip for nic in nics])
+        self._reader = (ManyPathsReader if many_paths else FrameReader)(path_mtu, [nic.ip for nic in nics])
         self._batch = BatchReceiver(_BATCH, self._reader.row_bytes, tos=True)
         self._outgoing = Outgoing(_ROOM, path_mtu, ring)
         self._senders = {nic.name: open_raw_sender(namespaces[nic.name]) for nic in nics}
+        self.many = ManyPaths(self._outgoing, self._fd, ack_every)
         self._receivers: dict[int, tuple[socket.socket, int]] = {}
         self._poll = select.epoll()
         for index, nic in enumerate(nics):
@@ -89,7 +96,7 @@ class Device:
         """Prepare to send a queue pair's acknowledgements."""
         f = pair.flow
         self._ends[f.id, True] = (f.src_nic, f.dst_nic)
-        envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id, self._life), _tos(pair))
+        envelope = reply_envelope(pair, f.ack_sport, self._life)
         self._ack_paths[f.id] = self._outgoing.open_path(self._fd(f.dst_nic), envelope)
 
     def sends(self, flow: int, *, ack: bool) -> bool:
@@ -103,19 +110,22 @@ class Device:
             self.spray(pair, (sport,))
             return
         self._sports[f.id, True] = (sport,)
-        envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id, self._life), _tos(pair))
-        self._outgoing.move_path(self._ack_paths[f.id], envelope)
+        self._outgoing.move_path(self._ack_paths[f.id], reply_envelope(pair, sport, self._life))
 
     def spray(self, pair: QueuePair, sports: tuple[int, ...]) -> None:
         """Send each data packet of a queue pair from the next of these source ports from now on."""
         self._sports[pair.flow.id, False] = sports
         self._lead(pair, sports)
 
+    def lead(self, pair: QueuePair, values: Sequence[EntropyValue], *, ack: bool) -> None:
+        """Send a multipath queue pair's data, or its acknowledgements, by these entropy values from now on."""
+        self.many.lead(pair, values, self._life, ack=ack)
+
     def _lead(self, pair: QueuePair, sports: tuple[int, ...]) -> None:
         f = pair.flow
         opened = self._data_paths[f.id]
         for at, sport in enumerate(sports):
-            envelope = Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id, self._life), _tos(pair))
+            envelope = data_envelope(pair, sport, self._life)
             if at < len(opened):
                 self._outgoing.move_path(opened[at], envelope)
             else:
@@ -130,7 +140,9 @@ class Device:
                 self._lead(pair, self._sports.get((pair.flow.id, False), (pair.flow.sport,)))
             else:
                 self.open_sender(pair)
+            self.many.renew(pair, life, ack=False)
         for pair in receivers:
+            self.many.renew(pair, life, ack=True)
             if self._is_open(pair, ack=True):
                 (sport,) = self._sports.get((pair.flow.id, True), (pair.flow.ack_sport,))
                 self.move(pair, sport, ack=True)
@@ -145,9 +157,12 @@ class Device:
             self._sports.pop(key, None)
         return same
 
-    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
+    def data(self, sender: SendingEnd, run: Run, now_ns: int) -> None:
         """Send a run of data packets."""
         flow, words = sender.pair.flow.id, sender.words(run)
+        if run.paths:
+            self.many.data(flow, run, words, now_ns, self._has_room)
+            return
         paths, used = self._data_paths[flow], self._used[flow]
         if used == 1 and run.count <= self._outgoing.room:
             self._outgoing.add(paths[0], run, words, now_ns)
@@ -158,35 +173,48 @@ class Device:
                 path = paths[self._turns[flow] % used]
                 self._turns[flow] += 1
             stop = min(run.count, at + min(self._outgoing.room, most))
-            self._outgoing.add(path, _part(run, at, stop), words[at:stop], now_ns)
+            self._outgoing.add(path, run.part(at, stop), words[at:stop], now_ns)
             at = stop
 
-    def reply(self, receiver: Receiver, reply: Reply) -> int:
+    def reply(self, receiver: ReceivingEnd, reply: Reply) -> int:
         """Send an acknowledgement, or a NAK."""
         if reply.nak:
             return self._reply(receiver, reply.psn, SYNDROME_NAK_PSN)
         return self._reply(receiver, reply.psn, SYNDROME_ACK, becn=receiver.echo())
 
-    def invalid(self, receiver: Receiver, psn: int) -> int:
+    def sack(self, receiver: ReceivingEnd, sack: Sack) -> int:
+        """Send a selective acknowledgement, back by the port that its newest packet left by."""
+        if not self._has_room(1):
+            return 0
+        return self.many.sack(receiver.pair.flow.id, receiver.reply_path(sack.value), sack, receiver.msn)
+
+    def path_probe(self, sender: SendingEnd, path: int, _now_ns: int) -> tuple[int, int]:
+        """Send a probe by one path of many."""
+        flow = sender.pair.flow.id
+        if self._has_room(1):
+            self._outgoing.add_path_probe(self.many.paths(flow)[path], sender.requester.progress() - 1 & PSN_MASK)
+        return self.many.port(flow, path), PATH_PROBE_WIRE_BYTES
+
+    def invalid(self, receiver: ReceivingEnd, psn: int) -> int:
         """Send a NAK for an invalid request."""
         return self._reply(receiver, psn, SYNDROME_NAK_INVALID)
 
-    def notify(self, receiver: Receiver) -> int:
+    def notify(self, receiver: ReceivingEnd) -> int:
         """Send a congestion notification."""
         if self._has_room(1):
-            self._outgoing.add_cnp(self._ack_paths[receiver.pair.flow.id])
+            self._outgoing.add_cnp(self._reply_path(receiver))
         return _CNP_WIRE_BYTES
 
-    def probe(self, sender: Sender, now_ns: int) -> int:
+    def probe(self, sender: SendingEnd, now_ns: int) -> int:
         """Send a probe by the first path of a queue pair's data."""
         if self._has_room(1):
             self._outgoing.add_probe(self._data_paths[sender.pair.flow.id][0], now_ns)
         return _PROBE_WIRE_BYTES
 
-    def echo(self, receiver: Receiver, telemetry: Telemetry) -> int:
+    def echo(self, receiver: ReceivingEnd, telemetry: Telemetry) -> int:
         """Send what a probe has brought back to its sender."""
         if self._has_room(1):
-            self._outgoing.add_echo(self._ack_paths[receiver.pair.flow.id], telemetry)
+            self._outgoing.add_echo(self._reply_path(receiver), telemetry)
         return _PROBE_WIRE_BYTES
 
     def flush(self) -> None:
@@ -264,11 +292,16 @@ class Device:
         self.foreign += found.foreign
         return found
 
-    def _reply(self, receiver: Receiver, psn: int, syndrome: int, *, becn: bool = False) -> int:
+    def _reply(self, receiver: ReceivingEnd, psn: int, syndrome: int, *, becn: bool = False) -> int:
         if self._has_room(1):
-            path = self._ack_paths[receiver.pair.flow.id]
+            path = self._reply_path(receiver)
             self._outgoing.add_ack(path, psn & PSN_MASK, syndrome, receiver.msn & PSN_MASK, becn=becn)
         return _ACK_WIRE_BYTES
+
+    def _reply_path(self, receiver: ReceivingEnd) -> int:
+        flow = receiver.pair.flow.id
+        many = self.many.replies(flow)
+        return many[receiver.reply_path()] if many else self._ack_paths[flow]
 
     def _has_room(self, packets: int) -> bool:
         """Return True if more may be added. If the kernel takes nothing, ``packets`` are lost: waiting would spin."""
@@ -278,16 +311,3 @@ class Device:
             return True
         self.socket_errors[NO_ROOM] += packets
         return False
-
-
-def _tos(pair: QueuePair) -> int:
-    """Return the TOS byte of all packets of a queue pair; switches may mark them."""
-    return pair.dscp << DSCP_SHIFT | ECT_0
-
-
-def _part(run: Run, start: int, stop: int) -> Run:
-    """Return the packets of a run from ``start`` to before ``stop``."""
-    if stop - start == run.count:
-        return run
-    last = run.ack_last and stop == run.count
-    return replace(run, first=run.first + start, psn=run.psn + start, count=stop - start, ack_last=last)

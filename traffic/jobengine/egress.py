@@ -24,7 +24,7 @@ def run_bytes(run: Run, path_mtu: int) -> int:
     """Return the bytes of a run as a port's rate limit counts them: from Ethernet header to ICRC, without pad."""
     left = run.request.size_bytes - run.first * path_mtu
     payload = min(left, run.count * path_mtu)
-    with_address = RETH_BYTES if run.first == 0 else 0
+    with_address = RETH_BYTES * (run.count if run.paths else run.first == 0)
     with_immediate = IMMEDIATE_BYTES if payload == left and run.request.immediate is not None else 0
     return run.count * _OVERHEAD + payload + with_address + with_immediate
 
@@ -32,8 +32,12 @@ def run_bytes(run: Run, path_mtu: int) -> int:
 class Waiting(Protocol):
     """A queue pair that has something to send."""
 
-    next_ns: int
-    """Earliest time of its next packet, from its own pacing."""
+    @property
+    def next_ns(self) -> int:
+        """Earliest time of its next packet, from its own pacing."""
+
+    @next_ns.setter
+    def next_ns(self, at_ns: int) -> None: ...
 
     @property
     def rate_bps(self) -> float:

@@ -28,8 +28,10 @@ from hpn.traffic.jobengine.setup import (
     Restart,
     Restarted,
     Spray,
+    Values,
     WorkerPart,
 )
+from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.workers.messages import Begin, Message, NicSpec, Progress, QpError
 from hpn.traffic.workers.pool import WorkerPool
 
@@ -101,6 +103,16 @@ class JobEngine(WorkerPool):
             told.setdefault(self._place[self._flows[flow].src_nic], {})[flow] = ports
         for worker, of_it in told.items():
             self._workers[worker].send(Spray(of_it))
+
+    def lead(self, values: Mapping[int, tuple[EntropyValue, ...]]) -> None:
+        """Send multipath queue pairs by these entropy values: 2 x flow for data, 2 x flow + 1 for ACKs."""
+        told: dict[int, dict[int, tuple[EntropyValue, ...]]] = {}
+        for connection, taken in values.items():
+            flow = self._flows[connection // 2]
+            for worker in {self._place[flow.src_nic], self._place[flow.dst_nic]}:
+                told.setdefault(worker, {})[connection] = taken
+        for worker, of_it in told.items():
+            self._workers[worker].send(Values(of_it))
 
     async def finish(self, quiet_s: float = 0.1, limit_s: float = 2.0, timeout_s: float = 30.0) -> JobReport:
         """Stop sending, receive until ``quiet_s`` without packets, write all records, end the workers. MachineError on

@@ -9,7 +9,7 @@ import numpy as np
 
 from hpn.traffic.collectives.rank import Timed
 from hpn.traffic.jobengine.records import MESSAGE, SPAN
-from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.streams.recordfile import RecordFile
 from hpn.traffic.transport.work import Completion
 
@@ -21,7 +21,7 @@ class JobRecords:
         self._spans = RecordFile(out / f"spans-{index}.bin", SPAN)
         self._messages = RecordFile(out / f"messages-{index}.bin", MESSAGE)
 
-    def completed(self, sender: Sender, completion: Completion) -> None:
+    def completed(self, sender: SendingEnd, completion: Completion) -> None:
         """Record a message of ``sender``: one row of ``MESSAGE``."""
         row = np.zeros(1, MESSAGE)
         row["flow"], row["tag"] = sender.pair.flow.id, completion.request.immediate or 0

@@ -13,7 +13,7 @@ from functools import partial
 
 from hpn.traffic.collectives.program import Program
 from hpn.traffic.collectives.rank import Post, RankMachine, Timed
-from hpn.traffic.jobengine.sender import Words
+from hpn.traffic.jobengine.sending_end import Words
 
 Leave = Callable[[int, int, Post, int], int]
 """Function that posts a message: number of the post, rank, message, now; returns the number of work requests."""

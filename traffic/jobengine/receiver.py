@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from hpn.traffic.congestion.notifier import Notifier
+from hpn.traffic.jobengine.multipath_receiver import MultipathReceiver
+from hpn.traffic.jobengine.receiver_answer import Answer
 from hpn.traffic.jobengine.rehash import ECHO_SHARE
-from hpn.traffic.jobengine.sender import earlier
+from hpn.traffic.jobengine.sending_end import earlier
 from hpn.traffic.jobengine.setup import JobSetup, QueuePair
 from hpn.traffic.streams.qp import AckPolicy
-from hpn.traffic.transport.inbox import Inbox, Packets, Written
-from hpn.traffic.transport.responder import Reply, Responder
+from hpn.traffic.transport.arrivals import ArrivedRun
+from hpn.traffic.transport.inbox import Inbox, Packets
+from hpn.traffic.transport.responder import Responder
 from hpn.traffic.transport.work import Transport
-
-
-class Answer(NamedTuple):
-    """Result of receiving packets: replies due at once, memory writes, and the PSN of an invalid packet."""
-
-    replies: Sequence[Reply]
-    written: Sequence[Written] = ()
-    invalid: int | None = None
 
 
 class Receiver:
@@ -52,6 +46,18 @@ class Receiver:
         """Messages completed, as an acknowledgement carries it (IBTA vol. 1, 9.7.5.1.6)."""
         return self.inbox.messages
 
+    def port(self, ports: Mapping[int, int]) -> int:
+        """Return the port of its NIC that replies leave by; ``ports`` as of ``Carrier.set_ports``."""
+        return ports.get(2 * self.pair.flow.id + 1, 0)
+
+    def reply_path(self, value: int | None = None) -> int:
+        """Return 0: there is one path back."""
+        return 0
+
+    def on_arrived(self, run: ArrivedRun, now_ns: int) -> Answer:
+        """Receive consecutive packets."""
+        return self.on_run(run.psn, run.packets, run.ack_requested, run.marked, now_ns)
+
     def on_run(self, psn24: int, packets: Packets, ack_requested: bool, marked: int, now_ns: int) -> Answer:
         """Receive consecutive packets, the first with ``psn24``, of which ``marked`` carry a congestion mark (ECN 11).
 
@@ -78,9 +84,10 @@ class Receiver:
         self._since = self._marked_since = 0
         return marked
 
-    def on_ack_timer(self, now_ns: int) -> Reply | None:
-        """Return the acknowledgement whose delay is over, or None."""
-        return self.responder.on_timer(now_ns)
+    def on_timer(self, now_ns: int) -> Answer:
+        """Return the acknowledgement whose delay is over, if there is one."""
+        reply = self.responder.on_timer(now_ns)
+        return Answer(() if reply is None else (reply,))
 
     def on_notice_timer(self, now_ns: int) -> bool:
         """Return True if a congestion notification is to be sent now."""
@@ -95,9 +102,14 @@ class Receiver:
         return earlier(self.responder.deadline_ns(), self._notifier.next_ns())
 
 
-def receiving_end(setup: JobSetup, pair: QueuePair) -> Receiver:
+ReceivingEnd = Receiver | MultipathReceiver
+
+
+def receiving_end(setup: JobSetup, pair: QueuePair) -> ReceivingEnd:
     """Return the receiving end of a job's queue pair."""
     notifier = setup.control.notifier(setup.scale)
+    if setup.transport.multipath is not None:
+        return MultipathReceiver(pair, setup.transport, setup.acks, notifier)
     # Grants depend on the bytes that have arrived; ranks on complete messages only.
     whole = setup.control.admission(setup.scale, setup.transport.path_mtu) is None
     return Receiver(pair, setup.transport, setup.acks, notifier, echoes=setup.rehash is not None, whole=whole)

@@ -13,6 +13,7 @@ from hpn.traffic.congestion.control import Parameters
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.jobengine.rehash import Cause, RehashPolicy
+from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.streams.qp import AckPolicy
 from hpn.traffic.transport.port_recovery import PortRecovery
 from hpn.traffic.transport.work import Transport
@@ -65,6 +66,13 @@ class Spray(Message):
     """Source ports that the data packets of queue pairs use in turn from now on, by flow."""
 
     sports: Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Message):
+    """Entropy values of multipath queue pairs from now on: 2 x flow for data, 2 x flow + 1 for ACKs."""
+
+    values: Mapping[int, tuple[EntropyValue, ...]]
 
 
 @dataclass(frozen=True, slots=True)

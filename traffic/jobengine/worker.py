@@ -10,6 +10,7 @@ import select
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,8 +35,11 @@ from hpn.traffic.jobengine.setup import (
     Restart,
     Restarted,
     Spray,
+    Values,
     WorkerPart,
 )
+from hpn.traffic.multipath.sack import read_sack
+from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.transport.packets import Opcode, Packet
 from hpn.traffic.transport.syndromes import REFUSALS, Says, says
 from hpn.traffic.transport.telemetry import Telemetry
@@ -69,7 +73,11 @@ class Worker:
         raise_file_limit(2 * len(setup.nics))
         namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
         transport, ring = setup.transport, open_ring(_RING_ENTRIES)
-        self._device = Device(setup.nics, namespaces, transport.path_mtu, transport.ack_every, ring)
+        many_paths = transport.multipath is not None
+        self._device = Device(
+            setup.nics, namespaces, transport.path_mtu, transport.ack_every, ring, many_paths=many_paths
+        )
+        self._values: dict[int, tuple[EntropyValue, ...]] = {}
         self._sleeper = None if ring is None else Sleeper(engine.fileno())
         self._records = JobRecords(Path(setup.out), setup.index)
         self._carrier = self._start_life(FIRST_LIFE)
@@ -129,6 +137,8 @@ class Worker:
                 for flow, taken in sports.items():
                     if flow in self._pairs and self._device.sends(flow, ack=False):
                         self._device.spray(self._pairs[flow], taken)
+            case Values(values):
+                self._lead(values)
             case Abort():
                 self._engine.say(Aborted(self._carrier.abort(now_ns())))
             case Restart(life, part):
@@ -149,8 +159,18 @@ class Worker:
             self._pairs = {pair.flow.id: pair for pair in (*part.senders, *part.receivers)}
         self._carrier = self._start_life(life)
         self._carrier.set_ports(ports, now_ns())
+        self._carrier.set_values(self._values, now_ns())
         self._carriers.append(self._carrier)
         self._device.renew(self._setup.senders, self._setup.receivers, life.number)
+
+    def _lead(self, values: Mapping[int, tuple[EntropyValue, ...]]) -> None:
+        """Send multipath queue pairs by these entropy values from now on."""
+        self._values.update(values)
+        for connection, taken in values.items():
+            flow, ack = divmod(connection, 2)
+            if self._device.sends(flow, ack=bool(ack)):
+                self._device.lead(self._pairs[flow], taken, ack=bool(ack))
+        self._carrier.set_values(self._values, now_ns())
 
     def _move(self, move: Move) -> Moved:
         """Move a queue pair to another source port; refuse if a spare takes over its end, so that it is not here."""
@@ -193,6 +213,8 @@ class Worker:
             self._device.foreign += not carrier.on_note(packet.qpn, packet.immediate, now)
         elif packet.telemetry is not None:
             self._telemetry(packet, packet.telemetry, now)
+        elif packet.opcode is Opcode.READ_RESPONSE_ONLY:
+            self._sack(packet, now)
         elif aeth is None:
             carrier.on_cnp(packet.qpn, now)
         elif (meaning := says(aeth.syndrome)) is Says.ARRIVED:
@@ -201,6 +223,13 @@ class Worker:
             carrier.on_nak(packet.qpn, packet.psn, now)
         elif meaning is Says.REFUSED:
             carrier.on_refused(packet.qpn, REFUSALS[aeth.syndrome], now)
+
+    def _sack(self, packet: Packet, now: int) -> None:
+        sack = read_sack(packet.psn, packet.payload)
+        if sack is None:
+            self._device.foreign += 1
+        else:
+            self._carrier.on_sack(packet.qpn, sack, now)
 
     def _telemetry(self, packet: Packet, telemetry: Telemetry, now: int) -> None:
         if packet.opcode is Opcode.ECHO:

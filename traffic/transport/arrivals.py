@@ -13,7 +13,8 @@ class ArrivedRun(NamedTuple):
     """Intact packets with consecutive PSNs for one queue pair, in the order they arrived.
 
     ``owner`` is that of the batch. ``psn`` (24 bits) is that of the first packet. ``ack_requested``: by any of the
-    packets. ``marked``: number of packets marked by a switch (CE). ``rows``: their indexes in the batch.
+    packets. ``marked``: number of packets marked by a switch (CE). ``rows``: their indexes in the batch. If packets
+    take many paths: ``values``, the UDP source port of each, and ``marks``, those of marked packets.
     """
 
     owner: int
@@ -23,6 +24,8 @@ class ArrivedRun(NamedTuple):
     marked: int
     rows: Sequence[int]
     packets: Packets
+    values: Sequence[int] = ()
+    marks: Sequence[int] = ()
 
 
 class Arrivals(NamedTuple):

@@ -31,7 +31,7 @@ from hpn.traffic.transport.small_reader import FewReader
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
-_SOURCE_BYTES = 6
+SOURCE_BYTES = 6
 _HEAD_BYTES = 52  # no layout's head is longer; with the 4 bytes that rows are shifted by, a multiple of 8
 _TAIL_BYTES = EXTENSIONS[-1] + ICRC_BYTES  # bytes after the end of the payload of the shortest layout
 _RESERVED = 4  # offset of the byte that the ICRC excludes
@@ -52,16 +52,16 @@ class _Layouts:
 
     def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
         icrc = WriteIcrc(path_mtu)
-        bytes_ = _SOURCE_BYTES + _HEAD_BYTES + _TAIL_BYTES
+        bytes_ = SOURCE_BYTES + _HEAD_BYTES + _TAIL_BYTES
         itself = [np.arange(256, dtype=np.uint32) << np.uint32(8 * k) for k in range(ICRC_BYTES)]
         parts = [np.zeros(256, np.uint32), *itself]
         self.offsets = np.zeros((_OTHER + 1, bytes_), np.intp)
         for layout, extension in enumerate(EXTENSIONS):
             table = icrc.received(extension).reshape(-1, 256).copy()
-            table[_SOURCE_BYTES + _RESERVED] = 0
+            table[SOURCE_BYTES + _RESERVED] = 0
             head = _HEAD_BYTES - BTH_BYTES - extension  # bytes of the payload in the head
             filled = icrc.filled([*range(PAYLOAD_HEAD_BYTES, head), *range(path_mtu - extension, path_mtu)])
-            tail = _SOURCE_BYTES + _HEAD_BYTES + extension
+            tail = SOURCE_BYTES + _HEAD_BYTES + extension
             self.offsets[layout, :tail] = 256 * (len(parts) + np.arange(tail))
             self.offsets[layout, tail : tail + ICRC_BYTES] = 256 * np.arange(1, ICRC_BYTES + 1)
             parts += [*table, *filled]
@@ -78,13 +78,13 @@ class _Layouts:
                     self.of[flags << 8 | opcode] = EXTENSIONS.index(extension_bytes(opcode))
 
 
-class _Found:
+class Found:
     """Fields of the packets of a batch while it is read; those of a write are valid only if it is intact."""
 
     def __init__(self, seen: wire.U8, path_mtu: int) -> None:
-        self.opcode = seen[:, _SOURCE_BYTES]
-        self.numbers = _columns(seen, _SOURCE_BYTES + 4, ">u4", 2)  # QPN and PSN, each with its flags
-        self.word = _columns(seen, _SOURCE_BYTES + BTH_BYTES, "<u8", 1)[:, 0]
+        self.opcode = seen[:, SOURCE_BYTES]
+        self.numbers = columns(seen, SOURCE_BYTES + 4, ">u4", 2)  # QPN and PSN, each with its flags
+        self.word = columns(seen, SOURCE_BYTES + BTH_BYTES, "<u8", 1)[:, 0]
         self.sizes = [path_mtu] * len(seen)
         self.address = [0] * len(seen)
         self.immediate = [0] * len(seen)
@@ -99,11 +99,13 @@ class FrameReader:
     compared with our fill, whose ICRC contribution is known.
     """
 
+    MANY_PATHS = False  # True: the packets of a queue pair take many paths, so runs are in the order of their PSNs
+
     def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
         self.row_bytes = BTH_BYTES + EXTENSIONS[-1] + path_mtu + ICRC_BYTES
         self._path_mtu = path_mtu
         self._ips = tuple(ips)
-        self._few = FewReader(ips)
+        self._few = FewReader(ips, many_paths=self.MANY_PATHS)
         self._layouts = _Layouts(path_mtu, ips)
 
     def read(self, batch: Batch) -> Arrivals:
@@ -113,17 +115,15 @@ class FrameReader:
         which = slice(len(batch.lengths)) if batch.places is None else batch.places
         head, tail = batch.rows[which, :_HEAD_BYTES], batch.rows[which, self.row_bytes - _TAIL_BYTES :]
         seen = np.concatenate([batch.sources, head, tail], axis=1)
-        found = _Found(seen, self._path_mtu)
-        layout = self._layouts.of[_columns(seen, _SOURCE_BYTES, "<u2", 1)[:, 0]]
+        found = Found(seen, self._path_mtu)
+        layout = self._layouts.of[columns(seen, SOURCE_BYTES, "<u2", 1)[:, 0]]
         full = batch.lengths == self._layouts.full_bytes[layout]
         intact = full & self._are_intact(layout, seen, batch.owners) & self._solid(batch, which)
-        for row in (~full | (layout != 0)).nonzero()[0].tolist():
-            if not full[row]:
-                intact[row] = self._read_one(row, batch, found)
-            elif intact[row]:
-                self._read_ends(row, EXTENSIONS[layout[row]], seen, found)
+        self._read_extended((intact & (layout != 0)).nonzero()[0], layout, seen, found)
+        for row in (~full).nonzero()[0].tolist():
+            intact[row] = self._read_one(row, batch, found)
         damaged = len(seen) - int(np.count_nonzero(intact)) - len(found.replies) - found.foreign
-        return Arrivals(_runs(batch, intact, found), found.replies, damaged, found.foreign)
+        return Arrivals(self._runs(batch, intact, found), found.replies, damaged, found.foreign)
 
     def _are_intact(self, layout: wire.U8, seen: wire.U8, owners: Rows) -> npt.NDArray[np.bool_]:
         """Return True where the ICRC is right if the bytes outside head and tail are the fill."""
@@ -141,9 +141,18 @@ class FrameReader:
         solid: npt.NDArray[np.bool_] = same.all(axis=1)[which]
         return solid
 
-    def _read_ends(self, row: int, extension: int, seen: wire.U8, found: _Found) -> None:
+    def _read_extended(self, rows: Rows, layout: wire.U8, seen: wire.U8, found: Found) -> None:
+        """Read intact full-size packets with headers between BTH and payload: few, if messages are long."""
+        for row in rows.tolist():
+            self._read_ends(row, EXTENSIONS[layout[row]], seen, found)
+
+    def _runs(self, batch: Batch, intact: npt.NDArray[np.bool_], found: Found) -> list[ArrivedRun]:
+        """Return the runs of intact writes."""
+        return _runs(batch, intact, found)
+
+    def _read_ends(self, row: int, extension: int, seen: wire.U8, found: Found) -> None:
         """Read the headers between BTH and payload of a first or last packet, and the word after them."""
-        begin = _SOURCE_BYTES + BTH_BYTES
+        begin = SOURCE_BYTES + BTH_BYTES
         between = seen[row, begin : begin + extension + 8].tobytes()
         found.word[row] = int.from_bytes(between[extension:], "little")
         if extension >= 16:
@@ -151,7 +160,7 @@ class FrameReader:
         if extension % 16:
             found.immediate[row] = int.from_bytes(between[extension - 4 : extension], "big")
 
-    def _read_one(self, row: int, batch: Batch, found: _Found) -> bool:
+    def _read_one(self, row: int, batch: Batch, found: Found) -> bool:
         """Read a reply, a write of any size, or a foreign packet; return True if it is an intact write."""
         place = row if batch.places is None else batch.places[row]
         udp_payload = batch.rows[place, : batch.lengths[row]].tobytes()
@@ -169,14 +178,14 @@ class FrameReader:
         return False
 
 
-def _columns(rows: wire.U8, at: int, kind: str, count: int) -> npt.NDArray[np.uint64]:
+def columns(rows: wire.U8, at: int, kind: str, count: int) -> npt.NDArray[np.uint64]:
     """Return ``count`` numbers that begin at byte ``at`` of each row."""
     size = count * np.dtype(kind).itemsize
     found: npt.NDArray[np.uint64] = np.ascontiguousarray(rows[:, at : at + size]).view(kind)
     return found
 
 
-def _runs(batch: Batch, intact: npt.NDArray[np.bool_], found: _Found) -> list[ArrivedRun]:
+def _runs(batch: Batch, intact: npt.NDArray[np.bool_], found: Found) -> list[ArrivedRun]:
     """Return the intact writes: by queue pair, then in order of arrival, split where PSNs are not consecutive or
     restart."""
     rows = intact.nonzero()[0]
@@ -200,7 +209,7 @@ def _runs(batch: Batch, intact: npt.NDArray[np.bool_], found: _Found) -> list[Ar
 
 
 def _cut(
-    rows: Rows, psns: list[int], pairs: list[int], stops: list[int], marks: npt.NDArray[np.bool_], found: _Found
+    rows: Rows, psns: list[int], pairs: list[int], stops: list[int], marks: npt.NDArray[np.bool_], found: Found
 ) -> Iterator[ArrivedRun]:
     """Yield runs that end before each of ``stops``."""
     opcodes, words, places = found.opcode[rows].tobytes(), found.word[rows], rows.tolist()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hpn.testbed.errors import MachineError
@@ -20,10 +21,23 @@ from hpn.traffic.io.ringmsg import RingSender
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.uring import Ring
 from hpn.traffic.streams import wire
-from hpn.traffic.transport.packets import Envelope, pack_ack, pack_cnp, pack_echo, pack_ip, pack_note, pack_probe
+from hpn.traffic.transport.packets import (
+    Envelope,
+    Opcode,
+    Reth,
+    pack_ack,
+    pack_cnp,
+    pack_echo,
+    pack_ip,
+    pack_note,
+    pack_probe,
+    pack_read_response,
+    pack_write,
+)
 from hpn.traffic.transport.requester import Run
+from hpn.traffic.transport.syndromes import SYNDROME_ACK
 from hpn.traffic.transport.telemetry import Telemetry
-from hpn.traffic.transport.write_entries import U64, Entry, ready_entry, run_entry
+from hpn.traffic.transport.write_entries import U64, Entry, many_entry, ready_entry, run_entry
 from hpn.traffic.transport.writer import FrameWriter
 
 _AGAIN, _INTERRUPTED = errno.EAGAIN, errno.EINTR
@@ -86,6 +100,22 @@ class Outgoing:
             packet = pack_ip(to, pack_ack(to, psn, syndrome, msn, becn=True))
         else:
             packet = self._writer.acknowledgement(path, psn, syndrome, msn)
+        self._add(path, ready_entry(path, packet, self._path_mtu))
+
+    def add_many(self, paths: Sequence[int], run: Run, words: U64, sent_ns: int) -> None:
+        """Send ``run``, each packet by its own path of ``paths``, all of one socket. ValueError without room."""
+        self._add(paths[0], many_entry(paths, run, words, sent_ns, self._path_mtu))
+
+    def add_path_probe(self, path: int, psn: int) -> None:
+        """Send a probe of a path of many: a WRITE without payload. ValueError without room."""
+        to = self._writer.envelopes[path]
+        probe = pack_write(to, Opcode.WRITE_ONLY, psn, b"", ack_requested=True, reth=Reth(0, 0))
+        self._add(path, ready_entry(path, pack_ip(to, probe), self._path_mtu))
+
+    def add_sack(self, path: int, psn: int, msn: int, payload: bytes) -> None:
+        """Send a selective acknowledgement. ValueError without room."""
+        to = self._writer.envelopes[path]
+        packet = pack_ip(to, pack_read_response(to, psn, SYNDROME_ACK, msn, payload))
         self._add(path, ready_entry(path, packet, self._path_mtu))
 
     def add_cnp(self, path: int) -> None:

@@ -59,6 +59,7 @@ class Opcode(IntEnum):
     WRITE_LAST_IMMEDIATE = 0x09
     WRITE_ONLY = 0x0A
     WRITE_ONLY_IMMEDIATE = 0x0B
+    READ_RESPONSE_ONLY = 0x10  # of the multipath transport: its selective acknowledgement
     ACKNOWLEDGE = wire.RC_ACKNOWLEDGE
     UC_SEND_ONLY_IMMEDIATE = 0x25
     UD_SEND_ONLY_IMMEDIATE = 0x65
@@ -71,14 +72,15 @@ class Opcode(IntEnum):
 
 WITH_TELEMETRY = frozenset({Opcode.PROBE, Opcode.ECHO})
 NOTES = frozenset({Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.UD_SEND_ONLY_IMMEDIATE})
-WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.CNP} - NOTES - WITH_TELEMETRY
+WITH_AETH = frozenset({Opcode.ACKNOWLEDGE, Opcode.READ_RESPONSE_ONLY})
+WRITES = frozenset(Opcode) - {Opcode.CNP} - WITH_AETH - NOTES - WITH_TELEMETRY
 WITH_RETH = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE})
 WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE}) | NOTES
 
 
 def extension_bytes(opcode: Opcode) -> int:
     """Return the bytes between the BTH and the payload."""
-    if opcode is Opcode.ACKNOWLEDGE:
+    if opcode in WITH_AETH:
         return AETH_BYTES
     deth = (opcode is Opcode.UD_SEND_ONLY_IMMEDIATE) * DETH_BYTES
     return deth + (opcode in WITH_RETH) * RETH_BYTES + (opcode in WITH_IMMEDIATE) * IMMEDIATE_BYTES
@@ -184,6 +186,12 @@ def pack_ack(to: Envelope, psn: int, syndrome: int, msn: int, *, becn: bool = Fa
     return _closed(to, body + _WORD.pack(syndrome << 24 | msn & wire.PSN_MASK))
 
 
+def pack_read_response(to: Envelope, psn: int, syndrome: int, msn: int, payload: bytes) -> bytes:
+    """Return the UDP payload of an RDMA READ response of one packet; ``payload`` of a multiple of 4 bytes."""
+    body = _bth(Opcode.READ_RESPONSE_ONLY, to.qpn, psn) + _WORD.pack(syndrome << 24 | msn & wire.PSN_MASK)
+    return _closed(to, body + payload)
+
+
 def pack_cnp(to: Envelope) -> bytes:
     """Return the UDP payload of a CNP to a queue pair whose packets arrived marked: BECN and 16 zero bytes."""
     return _closed(to, _bth(Opcode.CNP, to.qpn, 0, marks=_BECN) + bytes(CNP_BYTES))
@@ -253,7 +261,7 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
         udp_payload[begin:end],
         _read_reth(udp_payload) if opcode in WITH_RETH else None,
         _WORD.unpack_from(udp_payload, begin - IMMEDIATE_BYTES)[0] if opcode in WITH_IMMEDIATE else None,
-        _read_aeth(udp_payload) if opcode is Opcode.ACKNOWLEDGE else None,
+        _read_aeth(udp_payload) if opcode in WITH_AETH else None,
         is_intact(udp_payload, icrc_seed(source, dst_ip, len(udp_payload) - ICRC_BYTES)),
         bool(qpn & _BECN),
     )

@@ -8,13 +8,11 @@ packet waits for its retransmission (a paced sender sends it later), no try has 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import deque
-from dataclasses import dataclass
-from operator import attrgetter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from hpn.traffic.streams.qp import QpState
-from hpn.traffic.transport.counters import RequesterCounters
+from hpn.traffic.transport.postings import Postings
 from hpn.traffic.transport.ranges import Ranges, absolute
 from hpn.traffic.transport.recovery import gaps
 from hpn.traffic.transport.work import Completion, Status, Transport, WorkRequest
@@ -26,7 +24,8 @@ class Run:
 
     ``first`` is the index of the first in its message; ``psn`` is its absolute number (the wire carries ``psn &
     0xFFFFFF``). ``again``: they are retransmissions. ``ack_last``: the last packet requests an acknowledgement even out
-    of turn, because no packet may follow: it is a retransmission, or fills the window.
+    of turn, because no packet may follow: it is a retransmission, or fills the window. ``paths``: the path of each
+    packet, if they take several.
     """
 
     request: WorkRequest
@@ -35,69 +34,32 @@ class Run:
     psn: int
     again: bool
     ack_last: bool = False
+    paths: Sequence[int] = ()
+
+    def part(self, start: int, stop: int) -> Run:
+        """Return the packets from ``start`` to before ``stop``."""
+        if stop - start == self.count:
+            return self
+        last, paths = self.ack_last and stop == self.count, self.paths[start:stop]
+        first, psn = self.first + start, self.psn + start
+        return replace(self, first=first, psn=psn, count=stop - start, ack_last=last, paths=paths)
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    request: WorkRequest
-    start: int  # absolute PSNs, the last one excluded
-    stop: int
-    posted_ns: int
-
-
-_MESSAGE_START = attrgetter("start")
-
-
-class Requester:
+class Requester(Postings):
     """Requester state: packets posted, sent and acknowledged, retransmissions, and retries."""
 
     def __init__(self, transport: Transport, first_psn: int = 0) -> None:
-        self._transport = transport
-        self.state = QpState.READY
-        self.outstanding_bytes = 0  # posted and not completed
-        self._messages: deque[_Message] = deque()  # posted and not completed
-        self._acknowledged = self._sent = self._posted = first_psn  # absolute; all below are acknowledged, sent, posted
+        super().__init__(transport, first_psn)
         self._again = Ranges()  # packets to retransmit
         self._timer_ns = 0  # begin of the present try
         self._tries = 0  # expiries since the last progress
         self._wait_ns = transport.timer.wait_ns(0)  # of the present try
         self._gaps = gaps(transport.recovery)
-        self._packets = self._packets_again = self._timeouts = self._naks = 0
-        self._ended = dict.fromkeys(Status, 0)
 
     @property
     def sendable(self) -> bool:
         """True if a packet may be sent now."""
         return bool(self._again.parts) or self._sent < self._limit()
-
-    @property
-    def counters(self) -> RequesterCounters:
-        """Counters so far."""
-        exceeded, invalid = self._ended[Status.RETRY_EXCEEDED], self._ended[Status.INVALID_REQUEST]
-        flushed = self._ended[Status.FLUSHED]
-        return RequesterCounters(
-            packets=self._packets,
-            packets_again=self._packets_again,
-            local_ack_timeout_err=self._timeouts,
-            packet_seq_err=self._naks,
-            req_transport_retries_exceeded=exceeded,
-            req_remote_invalid_request=invalid,
-            req_cqe_error=sum(self._ended.values()) - self._ended[Status.SUCCESS],
-            req_cqe_flush_error=flushed,
-        )
-
-    def progress(self) -> int:
-        """Return the absolute PSN below which everything is acknowledged."""
-        return self._acknowledged
-
-    def post(self, request: WorkRequest, now_ns: int) -> None:
-        """Post a work request. ValueError when the queue pair is not ready, as its owner was informed before."""
-        if self.state is not QpState.READY:
-            raise ValueError(f"work request {request.id} posted to a queue pair in state {self.state}")
-        start = self._posted
-        self._posted += self._transport.packets(request.size_bytes)
-        self._messages.append(_Message(request, start, self._posted, now_ns))
-        self.outstanding_bytes += request.size_bytes
 
     def take(self, most_packets: int, now_ns: int) -> list[Run]:
         """Return the runs to send now, at most ``most_packets``: first retransmissions, then new packets."""
@@ -135,10 +97,6 @@ class Requester:
             self._gaps.on_nak(missing, self._sent, self._again)
         return completions
 
-    def on_refused(self, why: Status, now_ns: int) -> list[Completion]:
-        """Handle a permanent refusal of a request: the queue pair errors, nothing is retried."""
-        return self._fail(why, now_ns)
-
     def deadline_ns(self) -> int | None:
         """Return the time at which ``on_timer`` is due; None while no acknowledgement is awaited."""
         if self._acknowledged == self._sent or self.state is not QpState.READY:
@@ -162,21 +120,10 @@ class Requester:
         self._gaps.on_timeout(self._acknowledged, self._sent, self._again)
         return []
 
-    def close(self, now_ns: int) -> list[Completion]:
-        """Close the queue pair for its owner: everything outstanding is flushed. An error state stays."""
-        if self.state is not QpState.READY:
-            return []
-        self.state = QpState.CLOSED
-        return self._end(Status.FLUSHED, now_ns)
-
-    def _limit(self) -> int:
-        """Return the PSN before which everything may be sent."""
-        return min(self._posted, self._acknowledged + self._transport.window_packets)
-
     def _run(self, start: int, stop: int, now_ns: int, again: bool) -> Run:
         """Return the packets from ``start`` to ``stop`` or their message's end; the timer starts when the oldest is
         sent."""
-        message = self._messages[bisect_right(self._messages, start, key=_MESSAGE_START) - 1]
+        message = self._message_of(start)
         stop = min(stop, message.stop)
         if start == self._acknowledged:
             self._timer_ns = now_ns
@@ -199,29 +146,9 @@ class Requester:
         if self._again.parts:
             self._again.trim(acknowledged)
         self._gaps.on_progress(acknowledged, self._again)
-        completions = []
-        while self._messages and self._messages[0].stop <= acknowledged:
-            completions.append(self._complete(Status.SUCCESS, now_ns))
-        return completions
-
-    def _fail(self, status: Status, now_ns: int) -> list[Completion]:
-        if self.state is not QpState.READY:
-            return []
-        self.state = QpState.ERROR
-        return self._end(status, now_ns)
+        return self._completed(now_ns)
 
     def _end(self, status: Status, now_ns: int) -> list[Completion]:
-        """End all sending; the oldest work request ends with ``status``, all others are flushed."""
+        """End all sending, retransmissions too."""
         self._again = Ranges()
-        completions = []
-        while self._messages:
-            completions.append(self._complete(status, now_ns))
-            status = Status.FLUSHED
-        self._posted = self._sent
-        return completions
-
-    def _complete(self, status: Status, now_ns: int) -> Completion:
-        message = self._messages.popleft()
-        self._ended[status] += 1
-        self.outstanding_bytes -= message.request.size_bytes
-        return Completion(message.request, status, message.posted_ns, now_ns)
+        return super()._end(status, now_ns)

@@ -33,6 +33,7 @@ _IMMEDIATE = struct.Struct(">I")
 _QPN_BITS = 24
 _BEGINS = {int(opcode): BTH_BYTES + extension_bytes(opcode) for opcode in WRITES}
 _SOURCE_BYTES = 6
+_HALF = 1 << 23
 
 _Write = tuple[int, int, int, int, int, int, bool, int]
 """PSN with the acknowledgement request, opcode, payload bytes, word, address, immediate, marked, row."""
@@ -41,8 +42,10 @@ _Write = tuple[int, int, int, int, int, int, bool, int]
 class FewReader:
     """Reader of batches of any size, at a cost for each packet; ``incoming`` has one for large batches."""
 
-    def __init__(self, ips: Sequence[str]) -> None:
+    def __init__(self, ips: Sequence[str], *, many_paths: bool = False) -> None:
+        """Create a reader; ``many_paths``: runs are in the order of their PSNs, with the source port of each packet."""
         self._ips = tuple(ips)
+        self._many_paths = many_paths
 
     def read(self, batch: Batch) -> Arrivals:
         """Parse a batch; its owners are indexes in ``ips``."""
@@ -73,7 +76,13 @@ class FewReader:
             else:
                 qpn, write = _read_write(udp_payload, begin, end, tos & ECN_MASK == CE, row)
                 found.setdefault(owner << _QPN_BITS | qpn, []).append(write)
-        return Arrivals(list(_runs(found)), replies, damaged, foreign)
+        runs = _runs(found)
+        if self._many_paths:
+            for writes in found.values():
+                begin = writes[0][0]
+                writes.sort(key=lambda write: (write[0] - begin + _HALF) & wire.PSN_MASK)  # used at once
+            runs = (_with_values(run, sources, batch) for run in runs)
+        return Arrivals(list(runs), replies, damaged, foreign)
 
 
 def _read_write(udp_payload: bytes, begin: int, end: int, marked: bool, row: int) -> tuple[int, _Write]:
@@ -95,6 +104,16 @@ def _runs(found: dict[int, list[_Write]]) -> Iterator[ArrivedRun]:
             if stop == len(writes) or (writes[stop][0] - writes[stop - 1][0]) & wire.PSN_MASK != 1:
                 yield _run(key, writes[start:stop])
                 start = stop
+
+
+def _with_values(run: ArrivedRun, sources: bytes, batch: Batch) -> ArrivedRun:
+    """Return a run with the source port of each packet."""
+    at = [_SOURCE_BYTES * row for row in run.rows]
+    values = [sources[begin] << 8 | sources[begin + 1] for begin in at]
+    if not run.marked:
+        return run._replace(values=values)
+    marks = [value for value, row in zip(values, run.rows, strict=True) if batch.tos[row] & ECN_MASK == CE]
+    return run._replace(values=values, marks=marks)
 
 
 def _run(key: int, writes: list[_Write]) -> ArrivedRun:

@@ -93,7 +93,7 @@ class FewWriter:
         for k, word in enumerate(entry.words[start:stop].tolist(), start):
             index = first + k
             last = index == packets - 1
-            asks = last or (index + 1) % path.ack_every == 0 or (ack_last and k == count - 1)
+            asks = (last and not entry.quiet) or (index + 1) % path.ack_every == 0 or (ack_last and k == count - 1)
             opcode = opcode_of(index, packets, tag)
             rows.address(at + k, path.name)
             if last and size % self._path_mtu:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hpn.traffic.multipath.settings import Multipath
 from hpn.traffic.transport.timers import RETRY_TIMERS, RetryTimer
 
 NCCL_TIMER = RETRY_TIMERS["ib"].make(20)
@@ -63,6 +64,7 @@ class Transport:
     last request an acknowledgement. ``reorder_packets``: with selective repeat a packet counts as missing when more
     than this many later ones have arrived. It is 0 if a queue pair's packets take one path, more if they are sprayed
     over several (RFC 8985 has the idea for TCP). The retry timer finds missing packets with fewer successors.
+    ``multipath``: settings of the multipath transport, which has no use for the two; None: a reliable connection.
     """
 
     path_mtu: int = 4096
@@ -72,6 +74,7 @@ class Transport:
     window_packets: int = 256
     ack_every: int = 16
     reorder_packets: int = 0
+    multipath: Multipath | None = None
 
     @property
     def patience_ns(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,11 @@ class Entry(NamedTuple):
     address: int
     words: U64
     ready: bytes = b""
+    paths: Sequence[int] = ()
+    """Path of each packet, if they differ: then each is a WRITE of its own, with its own address."""
+
+    quiet: bool = False
+    """True if its last packet requests no acknowledgement although it ends a WRITE."""
 
 
 def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> Entry:
@@ -37,6 +43,11 @@ def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> E
     immediate = -1 if request.immediate is None else request.immediate
     place = (path, run.psn & wire.PSN_MASK, run.first, run.count, packets)
     return Entry(run.count, (*place, request.size_bytes, immediate, sent_ns, run.ack_last), request.address, words)
+
+
+def many_entry(paths: Sequence[int], run: Run, words: U64, sent_ns: int, path_mtu: int) -> Entry:
+    """Return a run as an entry: each packet by its own path, as a WRITE of its own."""
+    return run_entry(paths[0], run, words, sent_ns, path_mtu)._replace(paths=paths)
 
 
 def ready_entry(path: int, packet: bytes, path_mtu: int) -> Entry:

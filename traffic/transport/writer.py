@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from socket import inet_aton
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, RETH_BYTES, ip_bytes
-from hpn.traffic.io.mmsg import SOCKADDR_BYTES
-from hpn.traffic.io.sendmmsg import HEAD_BYTES, PacketRows, sockaddr
+from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, RETH_BYTES, ip_bytes
+from hpn.traffic.io.sendmmsg import HEAD_BYTES, PacketRows
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.icrc import EXTENSIONS, Places, WriteIcrc
+from hpn.traffic.transport.many_paths_writer import ManyPathsWriter
 from hpn.traffic.transport.packets import (
     PAYLOAD_HEAD_BYTES,
     WITH_RETH,
@@ -22,19 +21,18 @@ from hpn.traffic.transport.packets import (
     Opcode,
     extension_bytes,
     opcode_of,
-    pack_ip,
 )
+from hpn.traffic.transport.path_tables import COMMON, PathTables
 from hpn.traffic.transport.small_writer import FewWriter
 from hpn.traffic.transport.write_entries import Entry
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
-_COMMON = IP_UDP_BYTES + BTH_BYTES  # common beginning of every head
 _IP_BYTES, _PSN_AT = 20, 8  # the latter after UDP
 _VARYING = np.dtype([("psn", ">u4"), ("word", "<u8"), ("sent_ns", "<i8")])
 """Varying fields of a path's packets that are neither first nor last; contiguous in their heads."""
-_VARYING_AT = slice(_COMMON - 4, _COMMON + PAYLOAD_HEAD_BYTES)
+_VARYING_AT = slice(COMMON - 4, COMMON + PAYLOAD_HEAD_BYTES)
 _LENGTHS = np.dtype(
     {"names": ["ip", "udp", "opcode"], "formats": [">u2", ">u2", "u1"], "offsets": [2, 24, 28], "itemsize": HEAD_BYTES}
 )
@@ -58,19 +56,15 @@ class FrameWriter:
     """Writer into ``rows`` for packets of one path MTU on opened paths."""
 
     def __init__(self, rows: PacketRows, path_mtu: int) -> None:
-        self.envelopes: list[Envelope] = []
         self._path_mtu = path_mtu
         self._rows = rows
         self._icrcs = rows.tails.view("<u4")[:, 0]
         self._sizes = rows.heads.view(_LENGTHS)[:, 0]
         self._counting = np.arange(rows.capacity)
-        self._ack_every: list[int] = []
-        self._heads = np.zeros((16, _COMMON), np.uint8)  # of the paths, as of a middle packet
-        self._names = np.zeros((16, SOCKADDR_BYTES), np.uint8)
-        self._path_icrcs = np.zeros((16, len(EXTENSIONS)), np.uint32)
-        self._middle_icrcs = np.zeros(16, np.uint32)  # of the paths: the constant part of their middle packets
         self._icrc = WriteIcrc(path_mtu)
+        self._tables = PathTables(path_mtu, self._icrc)
         self._few = FewWriter(rows, path_mtu)
+        self._many = ManyPathsWriter(rows, path_mtu, self._tables, self._icrc, self._few)
         self._offsets = {extension: self._offsets_of(extension) for extension in EXTENSIONS}
         self._opcode_icrcs = {
             opcode: self._icrc.of_columns(extension_bytes(opcode), 0, np.array([[opcode]], np.uint8))[0]
@@ -82,34 +76,21 @@ class FrameWriter:
         payload = self._icrc.offsets(extension, BTH_BYTES + extension, PAYLOAD_HEAD_BYTES)
         return np.concatenate([self._icrc.offsets(extension, _PSN_AT, 4), payload])
 
+    @property
+    def envelopes(self) -> Sequence[Envelope]:
+        """Envelopes of the opened paths."""
+        return self._tables.envelopes
+
     def open_path(self, envelope: Envelope, ack_every: int) -> int:
         """Open a path; return its number. Every ``ack_every``-th packet of a message and its last request an ACK."""
-        path = len(self.envelopes)
-        if path == len(self._heads):
-            self._heads, self._names, self._path_icrcs, self._middle_icrcs = (
-                np.concatenate([table, np.zeros_like(table)])
-                for table in (self._heads, self._names, self._path_icrcs, self._middle_icrcs)
-            )
-        self.envelopes.append(envelope)
-        self._ack_every.append(ack_every)
-        self.move_path(path, envelope)
+        path = self._tables.open(envelope, ack_every)
+        self._few.set_path(path, envelope, ack_every)
         return path
 
     def move_path(self, path: int, envelope: Envelope) -> None:
         """Use another envelope for packets written to ``path`` from now on."""
-        self.envelopes[path] = envelope
-        self._few.set_path(path, envelope, self._ack_every[path])
-        qpn, pkey = envelope.qpn.to_bytes(3, "big"), wire.P_KEY.to_bytes(2, "big")
-        bth = bytes([Opcode.WRITE_MIDDLE, wire.BTH_FLAGS, *pkey, 0, *qpn, *bytes(4)])
-        whole = pack_ip(envelope, bth + bytes(self._path_mtu + ICRC_BYTES))
-        self._heads[path] = np.frombuffer(whole[:_COMMON], np.uint8)
-        self._names[path] = sockaddr(envelope.dst_ip)
-        headers = np.frombuffer(b"\0" + bth[1:], np.uint8).reshape(1, BTH_BYTES)
-        source = np.frombuffer(envelope.sport.to_bytes(2, "big") + inet_aton(envelope.src_ip), np.uint8).reshape(1, 6)
-        for layout, extension in enumerate(EXTENSIONS):
-            varying = self._icrc.of_columns(extension, 0, headers) ^ self._icrc.of_sources(extension, source)
-            self._path_icrcs[path, layout] = varying[0] ^ self._icrc.of_destination(extension, envelope.dst_ip)
-        self._middle_icrcs[path] = self._path_icrcs[path, 0] ^ self._opcode_icrcs[Opcode.WRITE_MIDDLE]
+        self._tables.move(path, envelope)
+        self._few.set_path(path, envelope, self._tables.ack_every[path])
 
     def acknowledgement(self, path: int, psn: int, syndrome: int, msn: int) -> bytes:
         """Return an ACK or NAK of ``psn``, without BECN, as an IP packet; ``psn`` and ``msn`` of 24 bits."""
@@ -117,6 +98,8 @@ class FrameWriter:
 
     def write(self, first: int, entries: Sequence[Entry]) -> int:
         """Fill rows from ``first`` on with at least one entry; return the row after the last."""
+        if any(entry.paths for entry in entries):
+            return self._many.write(first, entries)
         if sum([entry.packets for entry in entries]) <= _SMALL:
             return self._few.write(first, entries)
         asking: list[int] = []
@@ -140,7 +123,7 @@ class FrameWriter:
     def _asking(self, row: int, entry: Entry) -> Sequence[int]:
         """Return the rows of a run whose packets request an acknowledgement, other than the last of a message."""
         path, _, first, count, _, _, _, _, ack_last = entry.numbers
-        every = self._ack_every[path]
+        every = self._tables.ack_every[path]
         asking: Sequence[int] = range(row + (-1 - first) % every, row + count, every)
         return [*asking, row + count - 1] if ack_last else asking
 
@@ -167,11 +150,11 @@ class FrameWriter:
         if asking:
             raw[np.array(asking) - rows.start, 0] = _ASK
         heads = self._rows.heads[rows]
-        heads[:, :_COMMON] = self._heads[path]
+        heads[:, :COMMON] = self._tables.heads[path]
         heads[:, _VARYING_AT] = raw
-        self._rows.names[rows] = self._names[path]
-        self._icrcs[rows] = self._middle_icrcs[path] ^ self._icrc.of_offsets(self._offsets[0], raw)
-        head = _COMMON + PAYLOAD_HEAD_BYTES
+        self._rows.names[rows] = self._tables.names[path]
+        self._icrcs[rows] = self._tables.middle_icrcs[path] ^ self._icrc.of_offsets(self._offsets[0], raw)
+        head = COMMON + PAYLOAD_HEAD_BYTES
         self._rows.lengths[rows] = head, self._path_mtu - PAYLOAD_HEAD_BYTES, ICRC_BYTES
 
     def _write_ends(self, opcode: Opcode, ends: Sequence[_End]) -> None:
@@ -191,13 +174,13 @@ class FrameWriter:
     def _write_full(self, opcode: Opcode, ends: Sequence[_End]) -> None:
         """Write packets with a full payload: another opcode, and RETH and immediate before the payload."""
         extension, heads = extension_bytes(opcode), self._rows.heads
-        start = _COMMON + extension
+        start = COMMON + extension
         rows = np.array([end.row for end in ends])
         if opcode is not Opcode.WRITE_FIRST:
             heads[rows, _VARYING_AT.start] |= _ASK
         raw = heads[rows, _VARYING_AT]
         between = self._extensions(opcode, ends)
-        heads[rows, _COMMON:start] = between
+        heads[rows, COMMON:start] = between
         heads[rows, start : start + PAYLOAD_HEAD_BYTES] = raw[:, 4:]
         sizes = self._sizes
         sizes["ip"][rows] = ip_bytes(self._path_mtu) + extension
@@ -205,7 +188,7 @@ class FrameWriter:
         sizes["opcode"][rows] = opcode
         self._rows.lengths[rows, 0] = start + PAYLOAD_HEAD_BYTES
         path = [end.entry.numbers[_PATH] for end in ends]
-        constant = self._path_icrcs[path, EXTENSIONS.index(extension)] ^ self._opcode_icrcs[opcode]
+        constant = self._tables.icrcs[path, EXTENSIONS.index(extension)] ^ self._opcode_icrcs[opcode]
         varying = self._icrc.of_offsets(self._offsets[extension], raw)
         self._icrcs[rows] = constant ^ varying ^ self._icrc.of_columns(extension, BTH_BYTES, between)
 

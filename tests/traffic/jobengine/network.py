@@ -24,10 +24,13 @@ from hpn.traffic.flows.flow import requester_qpn, responder_qpn
 from hpn.traffic.jobengine.carrier import Carrier
 from hpn.traffic.jobengine.egress import run_bytes
 from hpn.traffic.jobengine.plan import JobPlan
-from hpn.traffic.jobengine.receiver import Receiver
-from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.receiver import ReceivingEnd
+from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.jobengine.setup import FailedOver, JobSetup, Leaves, QueuePair, Recovered
+from hpn.traffic.multipath.sack import Sack, pack_sack, read_sack
+from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.transport.arrivals import ArrivedRun
+from hpn.traffic.transport.packets import Opcode
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.responder import Reply
@@ -42,6 +45,7 @@ TICK_NS = 100 * US
 RATE_BPS = 200_000_000
 REPLY_BYTES = 62
 PROBE_BYTES = 262
+VALUES_FROM = 50_000
 
 
 def planned(job: str) -> JobPlan:
@@ -100,6 +104,8 @@ class _UnderWay:
     psn: int = 0
     kind: str = ""  # of a reply: ack, nak, invalid or cnp; probe or echo
     telemetry: Telemetry | None = None
+    value: int = 0
+    sack: Sack | None = None
 
 
 @dataclass
@@ -110,30 +116,63 @@ class Port:
     handed: list[tuple[int, str, int]] = field(default_factory=list)  # when, NIC and bytes of what was handed over
     now_ns: int = 0
 
-    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
+    def data(self, sender: SendingEnd, run: Run, now_ns: int) -> None:
         """A run of data packets."""
         flow = sender.pair.flow
         self.handed.append((now_ns, flow.src_nic, run_bytes(run, self.net.transport.path_mtu)))
         words = sender.words(run).tolist()
+        if run.paths:
+            for k, (packet, word) in enumerate(zip(packets_of(run, self.net.transport), words, strict=True)):
+                self._by_path(flow.id, run, k, replace(packet, word=word), now_ns)
+            return
         for packet, word in zip(packets_of(run, self.net.transport), words, strict=True):
             data = replace(packet, word=word)
             self.net.data_packet(flow.src_nic, _UnderWay(responder_qpn(flow.id), data), now_ns)
 
-    def reply(self, receiver: Receiver, reply: Reply) -> int:
+    def _by_path(self, flow: int, run: Run, k: int, packet: Wire, now_ns: int) -> None:
+        """One packet of many paths: a WRITE of its own."""
+        index = run.first + k
+        last = index == self.net.transport.packets(run.request.size_bytes) - 1
+        opcode = Opcode.WRITE_ONLY_IMMEDIATE if last else Opcode.WRITE_ONLY
+        data = replace(packet, opcode=opcode, address=run.request.address + index * self.net.transport.path_mtu)
+        nic = self.net.nic_of[flow]
+        if (flow, run.paths[k]) not in self.net.dark:
+            value = VALUES_FROM + run.paths[k]
+            self.net.data_packet(nic, _UnderWay(responder_qpn(flow), data, value=value), now_ns)
+
+    def sack(self, receiver: ReceivingEnd, sack: Sack) -> int:
+        """A selective acknowledgement."""
+        flow = receiver.pair.flow
+        read = read_sack(sack.psn & PSN_MASK, pack_sack(sack))
+        receiver.reply_path(sack.value)
+        if flow.id not in self.net.deaf:
+            self.net.reply(_UnderWay(requester_qpn(flow.id), kind="sack", sack=read), self.now_ns)
+        return REPLY_BYTES
+
+    def path_probe(self, sender: SendingEnd, path: int, now_ns: int) -> tuple[int, int]:
+        """A probe of a path."""
+        flow = sender.pair.flow.id
+        if (flow, path) not in self.net.dark:
+            psn24 = (sender.requester.progress() - 1) & PSN_MASK
+            probe = Wire(psn24, Opcode.WRITE_ONLY, 0, 0, 0, 0, True)
+            self.net.reply(_UnderWay(responder_qpn(flow), probe, kind="path-probe", value=VALUES_FROM + path), now_ns)
+        return path % 2, PROBE_BYTES
+
+    def reply(self, receiver: ReceivingEnd, reply: Reply) -> int:
         """An acknowledgement, or a NAK."""
         if reply.nak:
             return self._reply(receiver, reply.psn, "nak")
         return self._reply(receiver, reply.psn, "ack", receiver.echo())
 
-    def invalid(self, receiver: Receiver, psn: int) -> int:
+    def invalid(self, receiver: ReceivingEnd, psn: int) -> int:
         """A NAK that says that a request makes no sense."""
         return self._reply(receiver, psn, "invalid")
 
-    def notify(self, receiver: Receiver) -> int:
+    def notify(self, receiver: ReceivingEnd) -> int:
         """A congestion notification."""
         return self._reply(receiver, 0, "cnp")
 
-    def probe(self, sender: Sender, now_ns: int) -> int:
+    def probe(self, sender: SendingEnd, now_ns: int) -> int:
         """A probe, which finds one switch."""
         flow = sender.pair.flow
         if flow.src_nic not in self.net.dead:
@@ -142,7 +181,7 @@ class Port:
             self.net.reply(_UnderWay(responder_qpn(flow.id), kind="probe", telemetry=found), now_ns)
         return PROBE_BYTES
 
-    def echo(self, receiver: Receiver, telemetry: Telemetry) -> int:
+    def echo(self, receiver: ReceivingEnd, telemetry: Telemetry) -> int:
         """The answer to a probe."""
         flow = receiver.pair.flow
         if flow.id not in self.net.deaf:
@@ -153,7 +192,7 @@ class Port:
         """Nothing recovers here."""
         raise AssertionError(f"{pair.flow.name} sends notes")
 
-    def _reply(self, receiver: Receiver, psn: int, kind: str, becn: bool = False) -> int:
+    def _reply(self, receiver: ReceivingEnd, psn: int, kind: str, becn: bool = False) -> int:
         flow = receiver.pair.flow
         self.handed.append((self.now_ns, flow.dst_nic, REPLY_BYTES))
         if flow.id not in self.net.deaf:
@@ -178,6 +217,8 @@ class Network:
         self.queue_bytes = 0  # that probes find
         self.dead: set[str] = set()
         self.deaf: set[int] = set()  # flows whose requesters hear nothing
+        self.dark: set[tuple[int, int]] = set()  # flows and their paths that lose everything
+        self.nic_of = {pair.flow.id: pair.flow.src_nic for pair in plan.queue_pairs}
         self.errors: list[QpError | FailedOver | Leaves | Recovered] = []
         self.completed: list[tuple[int, Completion]] = []
         self.timed: dict[int, list[Timed]] = {}
@@ -190,6 +231,11 @@ class Network:
             Carrier(setup, port, self._on_completed, self._on_timed, self.errors.append)
             for setup, port in zip(setups(plan, workers), self.ports, strict=True)
         ]
+        if plan.transport.multipath is not None:
+            values = [EntropyValue(VALUES_FROM + path, path % 2) for path in range(plan.transport.multipath.paths)]
+            connections = range(2 * (1 + max(pair.flow.id for pair in plan.queue_pairs)))
+            for carrier in self.carriers:
+                carrier.set_values(dict.fromkeys(connections, values), self.now_ns)
         self._of = {
             qpn: index
             for index, carrier in enumerate(self.carriers)
@@ -200,11 +246,11 @@ class Network:
         }
 
     @property
-    def senders(self) -> list[Sender]:
+    def senders(self) -> list[SendingEnd]:
         return [sender for carrier in self.carriers for sender in carrier.senders]
 
     @property
-    def receivers(self) -> dict[int, Receiver]:
+    def receivers(self) -> dict[int, ReceivingEnd]:
         return {receiver.pair.flow.id: receiver for carrier in self.carriers for receiver in carrier.receivers}
 
     def run(self, until: Callable[[], bool], limit_ns: int = 60 * S) -> None:
@@ -224,6 +270,10 @@ class Network:
     def begin(self) -> None:
         for carrier in self.carriers:
             carrier.begin(self.now_ns)
+
+    def begun(self) -> int:
+        """The iteration that every rank has begun."""
+        return min(machine.iteration for carrier in self.carriers for machine in carrier.ranks.machines)
 
     def quiet(self) -> None:
         """Post nothing more, and let what was posted be acknowledged."""
@@ -247,7 +297,7 @@ class Network:
 
     def reply(self, packet: _UnderWay, now_ns: int) -> None:
         self.packets[packet.kind] += 1
-        fated = packet.kind not in {"cnp", "probe", "echo"}
+        fated = packet.kind not in {"cnp", "probe", "echo", "path-probe"}
         self._enter(packet, next(self._replies, FINE) if fated else FINE, now_ns)
 
     def hop(self) -> Hop:
@@ -283,7 +333,9 @@ class Network:
         for qpn, run in _runs(packets):
             datas = [packet.data for packet in run if packet.data is not None]
             asked, marked = any(data.ack for data in datas), sum(packet.marked for packet in run)
-            arrived = ArrivedRun(0, qpn, datas[0].psn24, asked, marked, range(len(datas)), batch(datas))
+            values, marks = [packet.value for packet in run], [packet.value for packet in run if packet.marked]
+            rows = range(len(datas))
+            arrived = ArrivedRun(0, qpn, datas[0].psn24, asked, marked, rows, batch(datas), values, marks)
             assert carrier.on_data(arrived, self.now_ns)
         for packet in packets:
             match packet.kind:
@@ -293,6 +345,8 @@ class Network:
                     carrier.on_nak(packet.qpn, packet.psn, self.now_ns)
                 case "invalid":
                     carrier.on_refused(packet.qpn, Status.INVALID_REQUEST, self.now_ns)
+                case "sack" if packet.sack is not None:
+                    carrier.on_sack(packet.qpn, packet.sack, self.now_ns)
                 case "cnp":
                     carrier.on_cnp(packet.qpn, self.now_ns)
                 case "probe" if packet.telemetry is not None:
@@ -300,7 +354,7 @@ class Network:
                 case "echo" if packet.telemetry is not None:
                     carrier.on_echo(packet.qpn, packet.telemetry, self.now_ns)
 
-    def _on_completed(self, sender: Sender, completion: Completion) -> None:
+    def _on_completed(self, sender: SendingEnd, completion: Completion) -> None:
         self.completed.append((sender.pair.flow.id, completion))
 
     def _on_timed(self, rank: int, ended: Sequence[Timed]) -> None:

@@ -14,6 +14,7 @@ from hpn.traffic.congestion.parameter_sets import PARAMETERS
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.flows.flow import requester_qpn
 from hpn.traffic.jobengine.counters import nic_counters
+from hpn.traffic.jobengine.multipath_sender import MultipathSender
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.telemetry import EMPTY, Telemetry
 from hpn.traffic.transport.work import Recovery, Status
@@ -347,3 +348,36 @@ def test_a_probe_for_nobody_is_told() -> None:
     net = _hpcc()
     assert not net.carriers[0].on_probe(0xABCDE, Telemetry(0, (), EMPTY), net.now_ns)
     net.carriers[0].on_echo(0xABCDE, Telemetry(0, (), EMPTY), net.now_ns)
+
+
+MULTIPATH = ", transport: {use: multipath, paths: 16}"
+
+
+@settings(max_examples=12)
+@given(FATES, FATES, st.sampled_from(["", ", queue_pairs: 3", ", queue_pairs: 3, split: yes"]))
+def test_over_many_paths_everyone_ends_with_the_right_data_too(
+    data: list[tuple[int, ...]], replies: list[tuple[int, ...]], connection: str
+) -> None:
+    net = Network(planned(collective("all-reduce, algorithm: ring", more=MULTIPATH + connection)), data, replies)
+    net.iterations(2)
+    told_right(net, 2)
+    assert net.errors == []
+
+
+def test_a_dark_port_costs_a_multipath_job_no_retry_and_carries_again_later() -> None:
+    net = Network(planned(collective("all-reduce, algorithm: ring", "400 KB", MULTIPATH)))
+    net.begin()
+    net.pass_(30 * MS)
+    net.dark = {(sender.pair.flow.id, path) for sender in net.senders for path in range(0, 16, 2)}
+    net.pass_(200 * MS)
+    before = net.begun()
+    net.dark = set()
+    net.pass_(100 * MS)
+    net.run(lambda: net.begun() > before + 2)
+    net.quiet()
+    told_right(net, before + 2)
+    assert net.errors == []
+    assert sum(sender.requester.counters.local_ack_timeout_err for sender in net.senders) == 0
+    assert {sender.requester.paths.counters.good for sender in net.senders if isinstance(sender, MultipathSender)} == {
+        16
+    }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpn.traffic.jobengine.clear_to_send import GRANT_BYTES
 from hpn.traffic.jobengine.plan import JobPlan
-from hpn.traffic.jobengine.receiver import receiving_end
+from hpn.traffic.jobengine.receiver import Receiver, receiving_end
 from hpn.traffic.jobengine.setup import FailedOver
 from hpn.traffic.transport.inbox import Packets
 from hpn.traffic.transport.packets import Opcode
@@ -66,6 +66,7 @@ def test_packets_are_told_of_as_they_come_only_where_grants_go_by_them(granting:
     plan = granted(work) if granting else planned(f"{{{work}, gpus: 1, path_mtu: 1024}}")
     setup = next(setup for setup in setups(plan) if setup.receivers)
     receiver = receiving_end(setup, setup.receivers[0])
+    assert isinstance(receiver, Receiver)
     first = Packets(bytes([Opcode.WRITE_FIRST]), [1024], np.zeros(1, np.uint64), [0], [0])
     assert len(receiver.on_run(0, first, False, 0, 0).written) == granting
 

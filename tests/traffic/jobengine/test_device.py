@@ -15,7 +15,8 @@ from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.jobengine import device
 from hpn.traffic.jobengine.device import NO_ROOM, Device
 from hpn.traffic.jobengine.receiver import Receiver
-from hpn.traffic.jobengine.sender import Part, Sender
+from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.sending_end import Part
 from hpn.traffic.transport.outgoing import Outgoing
 from hpn.traffic.transport.packets import Envelope
 from hpn.traffic.transport.requester import Run

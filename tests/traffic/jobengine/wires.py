@@ -15,9 +15,10 @@ from hpn.testbed.fabric.presets import PRESETS
 from hpn.traffic.collectives.rank import Timed
 from hpn.traffic.flows.flow import recovery_qpns, requester_qpn, responder_qpn
 from hpn.traffic.jobengine.carrier import Carrier
-from hpn.traffic.jobengine.receiver import Receiver
-from hpn.traffic.jobengine.sender import Sender
+from hpn.traffic.jobengine.receiver import ReceivingEnd
+from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, JobSetup, Leaves, QueuePair, Recovered
+from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.transport.arrivals import ArrivedRun
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.requester import Run
@@ -78,7 +79,7 @@ class Wires:
         count = Counter(span.iteration for _, span in self.spans if span.span == 0)
         return {number for number, ranks in count.items() if ranks == len(self.setup.programs)}
 
-    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
+    def data(self, sender: SendingEnd, run: Run, now_ns: int) -> None:
         """Put a run of packets on the wire."""
         flow, words = sender.pair.flow.id, sender.words(run)
         qpn = responder_qpn(flow, self.life.number)
@@ -88,7 +89,7 @@ class Wires:
         if not self.lost(flow):
             self.under_way.append(lambda at_ns: self._data(arrived, at_ns))
 
-    def reply(self, receiver: Receiver, reply: Reply) -> int:
+    def reply(self, receiver: ReceivingEnd, reply: Reply) -> int:
         """Put an acknowledgement or a NAK on the wire."""
         flow = receiver.pair.flow.id
         qpn, psn = requester_qpn(flow, self.life.number), reply.psn & PSN_MASK
@@ -96,21 +97,29 @@ class Wires:
             self.under_way.append(lambda at_ns: self._answer(reply.nak, qpn, psn, at_ns))
         return 64
 
-    def invalid(self, receiver: Receiver, psn: int) -> int:
+    def invalid(self, receiver: ReceivingEnd, psn: int) -> int:
         """No request of these tests is without sense."""
         raise AssertionError(f"{receiver.pair.flow.name} got nonsense at {psn}")
 
-    def notify(self, receiver: Receiver) -> int:
+    def notify(self, receiver: ReceivingEnd) -> int:
         """Nothing marks packets here."""
         raise AssertionError(f"{receiver.pair.flow.name} was marked")
 
-    def probe(self, sender: Sender, now_ns: int) -> int:
+    def probe(self, sender: SendingEnd, now_ns: int) -> int:
         """No control of these tests asks for telemetry."""
         raise AssertionError(f"{sender.pair.flow.name} sends a probe")
 
-    def echo(self, receiver: Receiver, telemetry: Telemetry) -> int:
+    def echo(self, receiver: ReceivingEnd, telemetry: Telemetry) -> int:
         """No probes come."""
         raise AssertionError(f"{receiver.pair.flow.name} answers {telemetry}")
+
+    def sack(self, receiver: ReceivingEnd, sack: Sack) -> int:
+        """Everything here takes one path."""
+        raise AssertionError(f"{receiver.pair.flow.name} says {sack}")
+
+    def path_probe(self, sender: SendingEnd, path: int, now_ns: int) -> tuple[int, int]:
+        """Everything here takes one path."""
+        raise AssertionError(f"{sender.pair.flow.name} probes {path}")
 
     def note(self, pair: QueuePair, immediate: int, to_responder: bool, datagram: bool) -> None:
         """Put a note on the wire."""
@@ -129,7 +138,7 @@ class Wires:
         hear = self.carrier.on_nak if nak else self.carrier.on_ack
         hear(qpn, psn, at_ns)
 
-    def _completed(self, sender: Sender, completion: Completion) -> None:
+    def _completed(self, sender: SendingEnd, completion: Completion) -> None:
         self.bytes_completed[sender.pair.flow.id] += completion.request.size_bytes
 
     def _timed(self, rank: int, ended: Sequence[Timed]) -> None:

@@ -42,7 +42,7 @@ from hpn.traffic.transport.packets import (
 )
 
 TO = Envelope("10.0.0.1", "10.1.0.1", 0xC123, 0xABCDE)
-REPLIES = {Opcode.ACKNOWLEDGE, Opcode.CNP, Opcode.PROBE, Opcode.ECHO} | NOTES
+REPLIES = {Opcode.ACKNOWLEDGE, Opcode.READ_RESPONSE_ONLY, Opcode.CNP, Opcode.PROBE, Opcode.ECHO} | NOTES
 WRITES = sorted(set(Opcode) - REPLIES)
 
 ips = st.integers(1, 2**32 - 1).map(lambda n: ".".join(str(n >> s & 255) for s in (24, 16, 8, 0)))

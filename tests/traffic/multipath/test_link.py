@@ -1,0 +1,158 @@
+"""Both ends over paths that lose, delay and double: each message arrives once, and bad paths are left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpn.traffic.multipath.states import ASSUMED_BAD, DENIED, GOOD, SKIPPED
+from hpn.traffic.transport.ranges import PSN_MASK
+from hpn.traffic.transport.work import Status
+from tests.traffic.multipath.link import MOST_LATE_NS, MOST_PACKETS, SETTINGS, SLACK_NS, TRANSPORT, Link
+from tests.traffic.transport.link import FINE, LATENCY_NS, LOST, MTU, Fate
+
+BEFORE_WRAP = 2**24 - 20
+ROUND_NS = 2 * LATENCY_NS + SLACK_NS
+
+sizes = st.lists(
+    st.one_of(st.sampled_from([1, MTU - 1, MTU, MTU + 1, 2 * MTU, 40 * MTU]), st.integers(1, 12 * MTU)),
+    min_size=1,
+    max_size=8,
+)
+fates = st.lists(
+    st.one_of(
+        st.just(FINE),
+        st.just(LOST),
+        st.lists(st.sampled_from([0, 500, 3_000, 40_000, 300_000, 900_000]), min_size=1, max_size=3).map(tuple),
+    ),
+    max_size=120,
+)
+lateness = st.lists(st.sampled_from([0, 2_000, MOST_LATE_NS]), min_size=SETTINGS.paths, max_size=SETTINGS.paths)
+
+
+@given(sizes, fates, fates, lateness, st.sampled_from([0, 1, BEFORE_WRAP]), st.integers(1, MOST_PACKETS))
+@settings(max_examples=60)
+def test_whatever_is_lost_or_late_every_message_arrives_once_and_completes_in_order(
+    sizes: list[int], data: list[Fate], replies: list[Fate], late_ns: list[int], first_psn: int, most: int
+) -> None:
+    link = Link(data, replies, first_psn, most)
+    link.late_ns = late_ns
+    link.post(*sizes)
+    link.run()
+    link.check_delivered()
+
+
+@given(sizes, lateness, st.integers(1, MOST_PACKETS))
+@settings(max_examples=40)
+def test_order_among_paths_says_nothing(sizes: list[int], late_ns: list[int], most: int) -> None:
+    link = Link(first_psn=BEFORE_WRAP, most_packets=most)
+    link.late_ns = late_ns
+    link.post(*sizes)
+    link.run()
+    link.check_delivered()
+    assert link.requester.counters.packets_again == 0
+    assert link.paths.counters.denials == 0
+
+
+@given(st.integers(0, SETTINGS.paths - 1), st.integers(1, MOST_PACKETS))
+def test_a_dark_path_loses_at_most_what_left_within_a_round_trip(path: int, most: int) -> None:
+    link = Link(most_packets=most)
+    link.post(200 * MTU)
+    link.run(until_ns=60_000)
+    link.dark, dark_ns = {path}, link.now_ns
+    link.post(600 * MTU)
+    link.run()
+    link.check_delivered()
+    by_it = [at_ns for at_ns, packet in link.sent if packet.path == path and at_ns > dark_ns]
+    assert max(by_it, default=dark_ns) - dark_ns <= ROUND_NS + TRANSPORT.window_packets * 2_000
+    assert link.paths.state(path) is DENIED
+
+
+def test_a_lost_packet_goes_again_at_once_by_another_path_and_its_own_is_denied() -> None:
+    link = Link([FINE] * 3 + [LOST])
+    link.post(64 * MTU)
+    link.run()
+    link.check_delivered()
+    copies = [packet.path for _, packet in link.sent if packet.psn24 == 3]
+    assert len(copies) == 2
+    assert copies[0] != copies[1]
+    assert link.requester.counters.packets_again == 1
+    assert link.paths.state(copies[0]) is DENIED
+
+
+def test_a_denied_path_comes_back_when_a_probe_is_answered() -> None:
+    link = Link()
+    link.dark = {3}
+    link.post(64 * MTU)
+    link.run()
+    assert link.paths.state(3) is DENIED
+    link.run(until_ns=link.now_ns + 3 * SETTINGS.probe_interval_ns)
+    assert link.paths.state(3) is DENIED, "it is dark"
+    assert link.paths.counters.probes >= 2
+    link.dark = set()
+    link.run(until_ns=link.now_ns + 2 * SETTINGS.probe_interval_ns)
+    assert link.paths.state(3) is GOOD
+    assert link.paths.counters.answers == 1
+    link.post(64 * MTU)
+    before = len(link.sent)
+    link.run()
+    assert any(packet.path == 3 for _, packet in link.sent[before:])
+
+
+def test_paths_of_a_silent_port_are_assumed_bad_and_come_back_with_one_answer() -> None:
+    link = Link(settings=replace(SETTINGS, dark_after=2))
+    link.dark = {0, 2, 4, 6}  # all of port 0
+    link.post(200 * MTU)
+    link.run()
+    link.check_delivered()
+    states = [link.paths.state(path) for path in (0, 2, 4, 6)]
+    assert set(states) <= {DENIED, ASSUMED_BAD}
+    assert (link.paths.counters.denials, link.paths.counters.assumed) == (2, 2)
+    link.dark = {0}
+    link.run(until_ns=link.now_ns + 3 * SETTINGS.probe_interval_ns)
+    assert [link.paths.state(path) for path in (0, 2, 4, 6)] == [DENIED, GOOD, GOOD, GOOD]
+
+
+def test_with_all_paths_dark_all_are_probed_and_the_retry_counter_ends_the_queue_pair() -> None:
+    link = Link()
+    link.dark = set(range(SETTINGS.paths))
+    link.post(64 * MTU, MTU)
+    link.run()
+    assert [end.status for end in link.completions] == [Status.RETRY_EXCEEDED, Status.FLUSHED]
+    assert link.completions[0].completed_ns >= TRANSPORT.patience_ns
+    assert link.paths.counters.probes > SETTINGS.paths
+
+
+@given(st.integers(100_000, 8_000_000))
+@settings(max_examples=20)
+def test_it_goes_on_when_any_path_is_back_before_that(dark_ns: int) -> None:
+    link = Link()
+    link.dark = set(range(SETTINGS.paths))
+    link.post(64 * MTU)
+    link.run(until_ns=dark_ns)
+    link.dark = set(range(1, SETTINGS.paths))
+    link.run()
+    link.check_delivered()
+
+
+def test_a_marked_path_is_skipped_for_a_while_and_loses_nothing() -> None:
+    link = Link()
+    link.marks = {5}
+    link.post(64 * MTU)
+    link.run()
+    assert link.paths.state(5) is SKIPPED
+    link.marks = set()
+    link.run(until_ns=link.now_ns + 2 * SETTINGS.skip_for_ns)
+    assert link.paths.state(5) is GOOD
+    assert link.requester.counters.packets_again == 0
+
+
+def test_packets_beyond_the_window_are_never_taken_and_old_acknowledgements_change_nothing() -> None:
+    link = Link()
+    link.post(100 * MTU)
+    assert sum(run.count for run in link.requester.take(0, 1000, 0)) == TRANSPORT.window_packets
+    sack = link.responder.acknowledge()
+    assert link.requester.on_sack(sack._replace(psn=(1 << 23) & PSN_MASK), 1).packets == 0
+    assert link.requester.progress() == 0

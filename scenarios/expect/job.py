@@ -205,7 +205,7 @@ METRICS = (
         "how often a queue pair of the multipath transport denied a path; a path denied again counts again",
         _paths_denied,
         larger=Larger.AS_LIMITED,
-        tells=WHOLE_RECORD,
+        tells=NO_BEFORE,
         of=Traffic.JOB,
     ),
     job_metric(

@@ -84,6 +84,9 @@ def _with_parts(found: DrillMetrics, what: Lack) -> DrillMetrics:
     return replace(parts, buffers=used)
 
 
+_COUNTERS = {"np_cnp_sent": 4, "rp_cnp_handled": 4, "path_packets_good": 100, "path_denials": 0}
+
+
 def _job(
     iterations: int, open_ms: float, before: float, edge: JobEdge, *, did: bool = True, mean_ms: float = 100.0
 ) -> JobMetrics:
@@ -92,7 +95,7 @@ def _job(
     found = JobMetrics(
         2, 2, 0.5, ended, mean_ms if before else 0.0, spans, _MESSAGES if did else _NO_MESSAGES,
         (replace(edge, rate_before=before),) * 2, 100 * did, 0, (), 8,
-        {"a": {"np_cnp_sent": 4, "rp_cnp_handled": 4}} if did else {}, 0, open_ms, checked=2 * iterations,
+        {"a": dict(_COUNTERS)} if did else {}, 0, open_ms, checked=2 * iterations,
     )  # fmt: skip
     return replace(found, placements=(Placement("settled", 2, 0, (), (_TIER,)),) if did else ())
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from hpn.scenarios.drill.client_section import has_client
-from hpn.testbed.fabric.buffers import balances
+from hpn.testbed.fabric.buffers import balances, rdma_marker
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.fabric.values import Strict
 from hpn.testbed.files.check import Mistakes, did_you_mean
@@ -71,6 +71,9 @@ def _check_around(mistakes: Mistakes, name: str, spec: FabricSpec | None) -> Non
         mistakes.add(_WHERE, f"job.transport: {name} beside workload.client: {text}")
     if spec is not None and balances(spec):
         text = "an entropy value is no path when switches choose for each packet; leave out switch.balancing"
+        mistakes.add(_WHERE, f"job.transport: {name}: {text}")
+    if spec is not None and spec.srv6 is not None and rdma_marker(spec) is not None:
+        text = "the outer header of SRv6 takes congestion marks away with it; leave srv6 out, or what marks"
         mistakes.add(_WHERE, f"job.transport: {name}: {text}")
     if spec is not None and spec.nic.binds:
         text = "a bound queue pair leaves by one port alone; write nic: {port_selection: hash} in the topology"

@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from hpn.scenarios.run.path_updates import Rechooser
 from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from hpn.scenarios.run.spraying import Sprayer, SprayPlan
 from hpn.scenarios.run.standby_on_lab import Standby
-from hpn.scenarios.run.values_on_lab import LabValues
+from hpn.scenarios.run.values_on_lab import LabValues, carried_share
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.lab.lab import Lab
@@ -53,7 +53,8 @@ class LabJob(LabQueuePairs):
         choice, seed = CHOICES[source_ports], lab.fabric.spec.seed
         super().__init__(lab, lambda router: choice.choose(plan.flows, router, (), seed))
         nics = {nic.name: nic for nic in lab.fabric.nics}
-        rates = {name: tuple(link.rate_bps for link in nic.links) for name, nic in nics.items()}
+        share = carried_share(lab.fabric.spec, plan.transport)
+        rates = {name: tuple(int(link.rate_bps * share) for link in nic.links) for name, nic in nics.items()}
         most_pps = sum(max((flow.rate_pps for flow in of), default=0.0) for of in _by_nic(self.flows))
         hosts = {nics[name].host for name in plan.nics}
         wanted = plan.restart is not None and plan.restart.spares
@@ -187,20 +188,24 @@ class LabJob(LabQueuePairs):
         """Record the links that each queue pair crosses now, by its real path. Queries kernels, sends no packet."""
         at_ns, ways, acks = now_ns(), [], {}
         for flow in self._carrying:
-            for sport in self._used(flow.id):
-                path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, sport))
-                ways.append(DataPath(flow.id, flow.name, path.links, path.dropped))
-                self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
+            for links, dropped in self._ways_of(flow):
+                ways.append(DataPath(flow.id, flow.name, links, dropped))
+                self.looked.append(Looked(at_ns, flow.id, links, dropped))
                 await asyncio.sleep(0)  # let the control plane run
             acks[flow.id] = self._ack_links(flow)
         self._looked_after, self._ways, self._ack_ways = edges, _links_of(ways), acks
         tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
         self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))
 
-    def _used(self, flow: int) -> tuple[int, ...]:
-        """Return the source ports of a flow's data, or enough of them to judge its paths by."""
-        several = self._sprayer or self._values
-        return (self._sports[flow],) if several is None else several.source_ports(flow)
+    def _ways_of(self, flow: FlowSpec) -> Iterator[tuple[tuple[str, ...], str | None]]:
+        """Yield the links of a flow's data, and why they do not lead to its end; enough to judge its paths by."""
+        if self._values is not None:
+            yield from self._values.ways(flow)
+            return
+        sports = (self._sports[flow.id],) if self._sprayer is None else self._sprayer.source_ports(flow.id)
+        for sport in sports:
+            path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, sport))
+            yield path.links, path.dropped
 
     async def finish(self) -> JobReport:
         """Stop sending, drain, and release the queue pairs."""
@@ -209,6 +214,8 @@ class LabJob(LabQueuePairs):
         if self._sprayer is not None:
             self._sprayer.stop()
         report = await self.engine.finish()
+        if self._values is not None:
+            self._values.close()
         self._quiet()
         self._given_up()
         return report

@@ -25,7 +25,7 @@ from hpn.testbed.kernel.rtnetlink.seg6 import Seg6Local
 from hpn.testbed.kernel.rtnetlink.seg6_support import LOOPBACK, REMEDY, seg6_problem
 from hpn.testbed.routing.ecmp import Sysctl
 from hpn.testbed.routing.srv6.numbers import USID_BITS
-from hpn.testbed.routing.srv6.plan import Behaviour, Entry, UsidPlan
+from hpn.testbed.routing.srv6.plan import Behaviour, Entry, UsidPlan, port_table
 
 BITS = (BLOCK_BITS, USID_BITS)
 _OFF = "disable_ipv6"
@@ -51,6 +51,7 @@ def requests(plan: UsidPlan, node: Node) -> Iterator[bytes]:
     if not node.is_switch:
         for nic in plan.fabric.nics_of(node.name):
             yield seg6.add_address6(nic.lag_ifindex, plan.inner[nic.name])
+            yield from (seg6.look_up_marked(mark, mark) for mark in map(port_table, (link.lower for link in nic.links)))
     for entry in plan.table(node.name):
         yield from _requests(entry)
 
@@ -64,6 +65,7 @@ def _requests(entry: Entry) -> Iterator[bytes]:
         gateway=entry.gateway,
         treatment=_treatment(entry),
         local=not entry.ifindex,
+        table=entry.table or rtnl.RT_TABLE_MAIN,
     )
 
 
@@ -75,6 +77,8 @@ def _treatment(entry: Entry) -> Seg6Local | None:
             return Seg6Local(seg6.END, BITS)
         case Behaviour.END_X:
             return Seg6Local(seg6.END_X, BITS, nh6=entry.nh6)
+        case Behaviour.END_DX4:
+            return Seg6Local(seg6.END_DX4, nh4=entry.nh4)
         case Behaviour.END_DT6:
             return Seg6Local(seg6.END_DT6, table=rtnl.RT_TABLE_LOCAL)
 
@@ -100,16 +104,16 @@ class Srv6:
         self._requests_of = requests_of
         self._links: dict[tuple[str, int], Link] = {
             (node.name, link.end_at(node.name).ifindex): link
-            for node in fabric.switches
+            for node in fabric.nodes
             for link in fabric.links_of(node.name)
         }
         self._down: set[tuple[str, int]] = set()
 
     def on_link(self, node: str, event: LinkEvent) -> None:
-        """Put back what sends by a switch's port that was down and is up, with carrier or without."""
+        """Put back what sends by a port that was down and is up, with carrier or without."""
         key = node, event.ifindex
         if key not in self._links:
-            return  # a host's entries are on its LAG interface, which stays
+            return  # an interface that no link ends at, as a LAG's
         if not event.up or event.gone:
             self._down.add(key)
         elif key in self._down:
@@ -117,7 +121,7 @@ class Srv6:
             self._put_back(node, [self._links[key]])
 
     def resync(self, node: str) -> None:
-        """Put back everything that sends by ports of a switch which are up: messages of their changes were lost."""
+        """Put back everything that sends by ports of a node which are up: messages of their changes were lost."""
         up = [event.ifindex for event in self._requests_of(node).links() if event.up]
         self._put_back(node, [self._links[node, ifindex] for ifindex in up if (node, ifindex) in self._links])
 

@@ -13,7 +13,13 @@ from hpn.testbed.lab.srv6 import BITS
 from hpn.testbed.routing.srv6.plan import Behaviour, Entry, UsidPlan
 
 _ABSENT = "absent"
-_ACTIONS = {seg6.END: Behaviour.END, seg6.END_X: Behaviour.END_X, seg6.END_DT6: Behaviour.END_DT6}
+_ACTIONS = {
+    seg6.END: Behaviour.END,
+    seg6.END_X: Behaviour.END_X,
+    seg6.END_DT6: Behaviour.END_DT6,
+    seg6.END_DX4: Behaviour.END_DX4,
+}
+_DELIVER = (Behaviour.END_DT6, Behaviour.END_DX4)
 
 
 def expected_tables(plan: UsidPlan) -> dict[str, str]:
@@ -21,7 +27,7 @@ def expected_tables(plan: UsidPlan) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in plan.fabric.nodes:
         table = plan.table(node.name)
-        found |= {_key(entry.prefix, node.name): _wanted(entry) for entry in table}
+        found |= {_key(_prefix(entry.prefix, entry.table), node.name): _wanted(entry) for entry in table}
         found[_count(node.name)] = str(len(table))
     return found
 
@@ -44,8 +50,9 @@ def entries(lab: Lab, node: str) -> Iterator[tuple[str, str, Counts | None]]:
     names = {event.ifindex: event.name for event in request.links()}
     macs = request.neighbours6()
     for route in request.routes6():
-        if route.table == RT_TABLE_MAIN and route.protocol == RTPROT_STATIC:
-            yield route.prefix, _found(route, names, macs), route.counts
+        if route.protocol == RTPROT_STATIC:
+            table = 0 if route.table == RT_TABLE_MAIN else route.table
+            yield _prefix(route.prefix, table), _found(route, names, macs), route.counts
 
 
 def _found(route: Route6, names: dict[int, str], macs: dict[tuple[int, str], str]) -> str:
@@ -54,17 +61,21 @@ def _found(route: Route6, names: dict[int, str], macs: dict[tuple[int, str], str
         mac = macs.get((route.oif, route.gateway), "an unknown neighbour")
         return _words(Behaviour.ROUTE, port, mac if route.gateway else "")
     behaviour = _ACTIONS.get(route.treatment.action)
-    if behaviour is None or (behaviour is not Behaviour.END_DT6 and route.treatment.bits != BITS):
+    if behaviour is None or (behaviour not in _DELIVER and route.treatment.bits != BITS):
         return f"another treatment: {route.treatment}"
-    return _words(behaviour, port, route.treatment.nh6)
+    return _words(behaviour, port, route.treatment.nh6 or route.treatment.nh4)
 
 
 def _wanted(entry: Entry) -> str:
-    return _words(entry.behaviour, entry.port, entry.mac or entry.nh6)
+    return _words(entry.behaviour, entry.port, entry.mac or entry.nh6 or entry.nh4)
 
 
 def _words(behaviour: Behaviour, port: str, to: str) -> str:
     return behaviour.value + (f" by {port}" if port else "") + (f" to {to}" if to else "")
+
+
+def _prefix(prefix: str, table: int) -> str:
+    return f"{prefix} in table {table}" if table else prefix
 
 
 def _key(prefix: str, node: str) -> str:

@@ -156,7 +156,9 @@ def test_more_parts_than_usids_are_refused() -> None:
     spec = {"architecture": "single-tor", "segments": 2, "hosts": 1, "aggs": 1}
     fabric = build(FabricSpec.model_validate(spec))
     many = Fabric(fabric.spec, fabric.nodes, fabric.links, fabric.nics * 30_000, fabric.planes)
-    with pytest.raises(InputError, match="3 switches and 60,000 NICs are more than 57,343 uSIDs; lower pods"):
+    with pytest.raises(
+        InputError, match="3 switches and two for each of 60,000 NICs are more than 57,343 uSIDs; lower pods"
+    ):
         numbered(many)
 
 
@@ -192,7 +194,9 @@ def test_the_plan_tells_its_sizes() -> None:
     plan = UsidPlan(_shape("parallel"))
     assert found.most_routes == max(len(plan.table(node.name)) for node in plan.fabric.switches)
     (note,) = srv6_notes(plan.fabric)
-    assert note.startswith("SRv6: 10 uSIDs (6 of switches, 4 of NICs) and 48 uAs, at ends of parallel links; at most")
+    assert note.startswith(
+        "SRv6: 14 uSIDs (6 of switches, 2 of each of 4 NICs) and 48 uAs, at ends of parallel links; at most"
+    )
     assert not list(srv6_notes(build(FabricSpec.model_validate(_SHAPES["parallel"]))))
 
 

@@ -103,6 +103,16 @@ def test_settings_are_read_and_recovery_is_selective() -> None:
             ", switch: {balancing: {policy: spray}}",
             "d.yaml:6: job.transport: multipath: an entropy value is no path when switches choose",
         ),
+        (
+            "transport: multipath",
+            ", srv6: {}, ecn: {kmin_bytes: 10000, kmax_bytes: 20000, pmax: 0.1}",
+            "d.yaml:6: job.transport: multipath: the outer header of SRv6 takes congestion marks away with it",
+        ),
+        (
+            "transport: multipath",
+            ", srv6: {}, mtu: 4199",
+            "job.path_mtu 4096 needs an mtu of 4200, the topology has 4199; write path_mtu: 2048 or mtu: 4200",
+        ),
     ],
 )
 def test_what_it_does_not_go_with_is_refused_with_its_place(section: str, topology: str, message: str) -> None:

@@ -15,18 +15,22 @@ from hpn.traffic.multipath.settings import EntropyValue
 _SEARCH = 16384
 
 
+def drawn(flow: FlowSpec, count: int, seed: int) -> list[int]:
+    """Return ``count`` different source ports for a flow's data, drawn by ``seed``."""
+    draw = random.Random(f"{seed} {flow.id} {flow.src_nic} {flow.dst_nic} entropy")
+    return draw.sample(range(SPORT_MIN, SPORT_MAX + 1), count)
+
+
 def entropy_values(flow: FlowSpec, count: int, router: Router, seed: int) -> tuple[EntropyValue, ...]:
     """Return ``count`` values for a flow's data, drawn by ``seed``, port by port of its NIC in turn.
 
     Each port has an equal share, give or take one, as far as the LAG sends anything by it now.
     """
-    draw = random.Random(f"{seed} {flow.id} {flow.src_nic} {flow.dst_nic} entropy")
     ports = router.ports(flow.src_nic)
     wanted = {port: len(range(port, count, ports)) for port in range(ports)}
     found: dict[int, list[int]] = {port: [] for port in range(ports)}
     others: list[EntropyValue] = []  # behind ports that have enough
-    sports = draw.sample(range(SPORT_MIN, SPORT_MAX + 1), _SEARCH)
-    for sport in sports:
+    for sport in drawn(flow, _SEARCH, seed):
         if all(len(found[port]) == wanted[port] for port in wanted):
             break
         port = port_of(flow, sport, router)

@@ -51,14 +51,16 @@ def open_sender(ns: NetNs, ip: str, sport: int, segment_bytes: int = 0) -> socke
     return _bind(sock, ns, ip, sport)
 
 
-def open_raw_sender(ns: NetNs) -> socket.socket:
+def open_raw_sender(ns: NetNs, mark: int = 0) -> socket.socket:
     """Open a socket that sends complete IPv4 packets from any address and port of a NIC (IP_HDRINCL); it receives
-    nothing.
+    nothing. Routing rules see the ``mark`` of its packets.
 
     The kernel fills in length and checksum of the IP header, and an id of 0 stays 0 with DF (raw(7)). OSError.
     """
     sock = ns.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.IPPROTO_RAW)
     enlarge_send(sock, _BUFFER_BYTES)
+    if mark:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark)
     return sock
 
 

@@ -66,7 +66,8 @@ class Device:
         self._reader = (ManyPathsReader if many_paths else FrameReader)(path_mtu, [nic.ip for nic in nics])
         self._batch = BatchReceiver(_BATCH, self._reader.row_bytes, tos=True)
         self._outgoing = Outgoing(_ROOM, path_mtu, ring)
-        self._senders = {nic.name: open_raw_sender(namespaces[nic.name]) for nic in nics}
+        self._namespaces = namespaces
+        self._senders = {(nic.name, 0): open_raw_sender(namespaces[nic.name]) for nic in nics}
         self.many = ManyPaths(self._outgoing, self._fd, ack_every)
         self._receivers: dict[int, tuple[socket.socket, int]] = {}
         self._poll = select.epoll()
@@ -277,8 +278,10 @@ class Device:
         for sock in (*self._senders.values(), *(sock for sock, _ in self._receivers.values())):
             sock.close()
 
-    def _fd(self, nic: str) -> int:
-        return self._senders[nic].fileno()
+    def _fd(self, nic: str, mark: int = 0) -> int:
+        if (nic, mark) not in self._senders:
+            self._senders[nic, mark] = open_raw_sender(self._namespaces[nic], mark)
+        return self._senders[nic, mark].fileno()
 
     def _take(self) -> Iterator[Arrivals]:
         batch = self._batch.take()

@@ -1,7 +1,4 @@
-"""Envelopes of a queue pair's packets: an entropy value becomes the addresses and ports that choose a path. PURE.
-
-A value is a UDP source port, which ECMP hashes. A carrier address (SRv6) would take its place here alone.
-"""
+"""Envelopes of a queue pair's packets: an entropy value becomes the addresses and ports that choose a path. PURE."""
 
 from __future__ import annotations
 
@@ -10,16 +7,16 @@ from hpn.traffic.jobengine.setup import QueuePair
 from hpn.traffic.transport.packets import DSCP_SHIFT, ECT_0, Envelope
 
 
-def data_envelope(pair: QueuePair, value: int, life: int) -> Envelope:
-    """Return the envelope of a queue pair's data on the path of that value."""
+def data_envelope(pair: QueuePair, sport: int, life: int, via: str = "") -> Envelope:
+    """Return the envelope of a queue pair's data from a source port, by the route to ``via`` if there is one."""
     f = pair.flow
-    return Envelope(f.src_ip, f.dst_ip, value, responder_qpn(f.id, life), _tos(pair))
+    return Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id, life), _tos(pair), via=via)
 
 
-def reply_envelope(pair: QueuePair, value: int, life: int) -> Envelope:
-    """Return the envelope of a queue pair's acknowledgements on the path of that value."""
+def reply_envelope(pair: QueuePair, sport: int, life: int, via: str = "") -> Envelope:
+    """Return the same for a queue pair's acknowledgements."""
     f = pair.flow
-    return Envelope(f.dst_ip, f.src_ip, value, requester_qpn(f.id, life), _tos(pair))
+    return Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id, life), _tos(pair), via=via)
 
 
 def _tos(pair: QueuePair) -> int:

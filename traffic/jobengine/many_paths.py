@@ -23,22 +23,27 @@ Key = tuple[int, bool]
 
 
 class ManyPaths:
-    """Paths by flow and direction, in the order of its entropy values. ``fd_of``: raw socket of a NIC."""
+    """Paths by flow and direction, in the order of its entropy values.
 
-    def __init__(self, outgoing: Outgoing, fd_of: Callable[[str], int], ack_every: int) -> None:
+    ``fd_of``: raw socket of a NIC whose packets have a mark.
+    """
+
+    def __init__(self, outgoing: Outgoing, fd_of: Callable[[str, int], int], ack_every: int) -> None:
         self._outgoing = outgoing
         self._fd_of = fd_of
         self._ack_every = ack_every
-        self._opened: dict[Key, tuple[str, Sequence[int]]] = {}  # with the NIC that they were opened for
+        self._opened: dict[Key, tuple[Sequence[int], Sequence[int]]] = {}  # sockets, and the paths through them
         self._values: dict[Key, Sequence[EntropyValue]] = {}
 
     def lead(self, pair: QueuePair, values: Sequence[EntropyValue], life: int, *, ack: bool) -> None:
         """Use these values for a queue pair's data, or for its acknowledgements, from now on."""
         key, nic = (pair.flow.id, ack), pair.flow.dst_nic if ack else pair.flow.src_nic
         envelope_of = reply_envelope if ack else data_envelope
-        envelopes = [envelope_of(pair, value.sport, life) for value in values]
-        if [value.sport for value in self._values.get(key, ())] != [value.sport for value in values]:
-            self._open(key, nic, envelopes)
+        if [value._replace(port=0) for value in self._values.get(key, ())] != [
+            value._replace(port=0) for value in values
+        ]:
+            envelopes = [envelope_of(pair, value.sport, life, value.via) for value in values]
+            self._open(key, [self._fd_of(nic, value.mark) for value in values], envelopes)
         self._values[key] = values
 
     def renew(self, pair: QueuePair, life: int, *, ack: bool) -> None:
@@ -73,13 +78,14 @@ class ManyPaths:
 
     def replies(self, flow: int) -> Sequence[int]:
         """Return the paths of a flow's acknowledgements; empty if it has one alone."""
-        return self._opened.get((flow, True), ("", ()))[1]
+        return self._opened.get((flow, True), ((), ()))[1]
 
-    def _open(self, key: Key, nic: str, envelopes: Sequence[Envelope]) -> None:
-        at, before = self._opened.get(key, (nic, ()))
-        opened = list(before) if at == nic else []
-        for path, envelope in zip(opened, envelopes, strict=False):
-            self._outgoing.move_path(path, envelope)
-        fd = self._fd_of(nic)
-        opened += [self._outgoing.open_path(fd, envelope, self._ack_every) for envelope in envelopes[len(opened) :]]
-        self._opened[key] = (nic, opened)
+    def _open(self, key: Key, fds: Sequence[int], envelopes: Sequence[Envelope]) -> None:
+        before, opened = self._opened.get(key, (fds, ()))
+        if before == fds and opened:
+            for path, envelope in zip(opened, envelopes, strict=True):
+                self._outgoing.move_path(path, envelope)
+        else:
+            pairs = zip(fds, envelopes, strict=True)
+            opened = [self._outgoing.open_path(fd, envelope, self._ack_every) for fd, envelope in pairs]
+        self._opened[key] = (fds, opened)

@@ -16,10 +16,16 @@ MOST_WINDOW = 2048
 
 
 class EntropyValue(NamedTuple):
-    """An entropy value: the UDP source port that chooses a path, and the port of its NIC that it leaves by now."""
+    """An entropy value: the UDP source port that chooses a path, and the port of its NIC that it leaves by now.
+
+    ``via``: IPv4 address whose route puts packets on a static path, and ``mark`` of their socket, which picks the port;
+    '' and 0: the source port chooses.
+    """
 
     sport: int
     port: int
+    via: str = ""
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True)

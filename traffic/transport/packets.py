@@ -96,6 +96,7 @@ class Envelope:
     qpn: int  # the receiving queue pair's
     tos: int = ECT_0  # DSCP and ECN
     r_key: int = R_KEY  # of the memory that the receiving queue pair writes to
+    via: str = ""  # address by whose route the kernel sends; '': ``dst_ip``
 
 
 class Reth(NamedTuple):

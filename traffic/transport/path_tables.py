@@ -52,7 +52,7 @@ class PathTables:
         bth = bytes([Opcode.WRITE_MIDDLE, wire.BTH_FLAGS, *pkey, 0, *qpn, *bytes(4)])
         whole = pack_ip(envelope, bth + bytes(self._path_mtu + ICRC_BYTES))
         self.heads[path] = np.frombuffer(whole[:COMMON], np.uint8)
-        self.names[path] = sockaddr(envelope.dst_ip)
+        self.names[path] = sockaddr(envelope.via or envelope.dst_ip)
         headers = np.frombuffer(b"\0" + bth[1:], np.uint8).reshape(1, BTH_BYTES)
         source = np.frombuffer(envelope.sport.to_bytes(2, "big") + inet_aton(envelope.src_ip), np.uint8).reshape(1, 6)
         for layout, extension in enumerate(EXTENSIONS):

@@ -47,7 +47,7 @@ class _Path:
     def __init__(self, envelope: Envelope, ack_every: int) -> None:
         self.envelope = envelope
         self.ack_every = ack_every
-        self.name = sockaddr(envelope.dst_ip).tobytes()
+        self.name = sockaddr(envelope.via or envelope.dst_ip).tobytes()
         self.layouts: dict[Opcode, _Layout] = {}
 
 

@@ -183,16 +183,18 @@ def _route(prefix: str, oif: int, gateway: str | None, kind: int, protocol: int,
     return body
 
 
-def add_rule(table: int, priority: int, *, iif: str = "", src: str = "") -> bytes:
-    """Return a request to look up packets from ``iif``, or with source address ``src``, in ``table`` before main.
+def add_rule(table: int, priority: int, *, iif: str = "", src: str = "", mark: int = 0, family: int = AF_INET) -> bytes:
+    """Return a request to look up packets from ``iif``, with source ``src`` or with ``mark`` in ``table`` before main.
 
     Packets without a usable route there continue with the next rule. Layout: linux/fib_rules.h.
     """
-    body = _RULE.pack(AF_INET, 0, 32 if src else 0, 0, 0, _FR_ACT_TO_TBL, 0)
+    body = _RULE.pack(family, 0, 32 if src else 0, 0, 0, _FR_ACT_TO_TBL, 0)
     if src:
         body += attribute(2, inet_aton(src))
     if iif:
         body += attribute(3, iif.encode() + b"\0")
+    if mark:
+        body += _u32(10, mark)
     return message(RTM_NEWRULE, _NLM_F_CREATE | _NLM_F_EXCL, body + _u32(6, priority) + _u32(15, table))
 
 

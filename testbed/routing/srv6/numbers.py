@@ -1,8 +1,9 @@
 """Numbers of SRv6 in a fabric: uSIDs, and the IPv6 addresses that NICs and next hops have. Pure.
 
-A uSID has 16 bits. Of the global block (GIB, 0x0001 to 0xdfff) every switch has one, its uN, and then every NIC. Of the
-local block (LIB, 0xe000 to 0xffff) a switch numbers its ends of parallel links, each a uA; other switches use the same
-numbers for theirs. RFC 9800 leaves the split to the operator. Zero ends a carrier.
+A uSID has 16 bits. Of the global block (GIB, 0x0001 to 0xdfff) every switch has one, its uN, and every NIC two: one
+that delivers IPv6 and one that delivers IPv4, as RoCEv2 of jobs is here. Of the local block (LIB, 0xe000 to 0xffff) a
+switch numbers its ends of parallel links, each a uA; other switches use the same numbers for theirs. RFC 9800 leaves
+the split to the operator. Zero ends a carrier.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Numbers:
     block: int
     node: Mapping[str, int]
     nic: Mapping[str, int]
+    nic_ipv4: Mapping[str, int]
     adjacency: Mapping[str, int]
 
     def carrier(self, usids: Sequence[int]) -> str:
@@ -45,6 +47,11 @@ class Numbers:
             value |= usid << 128 - BLOCK_BITS - USID_BITS * place
         return ip6(value)
 
+    @property
+    def whole(self) -> str:
+        """The locator block: 'fc00::/32'."""
+        return f"{ip6(self.block)}/{BLOCK_BITS}"
+
     def prefix(self, usid: int) -> str:
         """Return the prefix that a switch looks up for a uSID: 'fc00:0:1::/48'."""
         return f"{self.carrier((usid,))}/{SID_BITS}"
@@ -53,14 +60,13 @@ class Numbers:
 def numbered(fabric: Fabric) -> Numbers:
     """Number a fabric, with the default block if it has none. InputError where 16 bits are too few."""
     block = int(IPv6Network((fabric.spec.srv6 or Srv6Spec()).block).network_address)
-    parts = [*(node.name for node in fabric.switches), *(nic.name for nic in fabric.nics)]
-    if len(parts) > len(GIB):
-        text = f"srv6: {len(fabric.switches):,} switches and {len(fabric.nics):,} NICs are more than {len(GIB):,} uSIDs"
-        raise InputError(f"{text}; lower pods, segments, hosts or rails")
-    usids = dict(zip(parts, GIB, strict=False))
-    nics = {nic.name: usids[nic.name] for nic in fabric.nics}
-    nodes = {node.name: usids[node.name] for node in fabric.switches}
-    return Numbers(block, nodes, nics, _adjacencies(fabric))
+    if len(fabric.switches) + 2 * len(fabric.nics) > len(GIB):
+        text = f"srv6: {len(fabric.switches):,} switches and two for each of {len(fabric.nics):,} NICs"
+        raise InputError(f"{text} are more than {len(GIB):,} uSIDs; lower pods, segments, hosts or rails")
+    usids = iter(GIB)
+    nodes = {node.name: next(usids) for node in fabric.switches}
+    nics, ipv4 = ({nic.name: next(usids) for nic in fabric.nics} for _ in range(2))
+    return Numbers(block, nodes, nics, ipv4, _adjacencies(fabric))
 
 
 def _adjacencies(fabric: Fabric) -> Mapping[str, int]:

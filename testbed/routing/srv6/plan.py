@@ -2,7 +2,8 @@
 
 A path consumes one uSID for each link after the first. Where one link leads to the next switch, its uN picks the link
 and the switch shifts it out (End). Where several do, the uA of this end picks one, and this switch shifts it out
-(End.X). The last uSID is the NIC's, whose host removes the outer header (End.DT6).
+(End.X). The last uSID is the NIC's, whose host removes the outer header (End.DT6, for IPv4 End.DX4). A host's own
+packets are encapsulated by its kernel: the mark of a socket says by which port they leave.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from enum import StrEnum
 from functools import cached_property
 
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Port
 from hpn.testbed.routing.srv6 import numbers
 from hpn.testbed.routing.srv6.numbers import MOST_USIDS, Numbers
+
+_FIRST_TABLE = 100_000  # after the tables of NICs
 
 
 class Behaviour(StrEnum):
@@ -24,6 +27,7 @@ class Behaviour(StrEnum):
     END = "End"  # shift the uSID out, look up the next one
     END_X = "End.X"  # shift the uSID out, forward by a given link
     END_DT6 = "End.DT6"  # remove the outer header, deliver what is inside
+    END_DX4 = "End.DX4"  # the same for IPv4
     ROUTE = "route"  # forward
 
 
@@ -31,7 +35,8 @@ class Behaviour(StrEnum):
 class Entry:
     """A route of a switch or host. ``port`` and ``mac``: where it sends; '' where it only shifts or delivers.
 
-    ``nh6``: the next hop of End.X, which has an entry of its own. ``gateway``: next hop of a plain route.
+    ``nh6``: the next hop of End.X, which has an entry of its own; ``nh4``: of End.DX4. ``gateway``: next hop of a plain
+    route. ``table``: of a host's port, looked up for sockets with that mark; 0 is the main table.
     """
 
     prefix: str
@@ -41,6 +46,8 @@ class Entry:
     gateway: str = ""
     mac: str = ""
     nh6: str = ""
+    nh4: str = ""
+    table: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +77,46 @@ class UsidPlan:
     def table(self, node: str) -> tuple[Entry, ...]:
         """Return the entries of a switch or host, each with another prefix."""
         if not self.fabric.node(node).is_switch:
-            return tuple(self._host_entry(nic) for nic in self.fabric.nics_of(node))
+            ends = (entry for nic in self.fabric.nics_of(node) for entry in self._end_entries(nic))
+            return (*ends, *(entry for link in self.fabric.links_of(node) for entry in self.entries_at(link, node)))
         own = Entry(self.numbers.prefix(self.numbers.node[node]), Behaviour.END)
         return (own, *(entry for link in self.fabric.links_of(node) for entry in self.entries_at(link, node)))
 
     def entries_at(self, link: Link, node: str) -> tuple[Entry, ...]:
-        """Return the entries of a switch that send by its end of ``link``."""
+        """Return the entries of a switch or host that send by its end of ``link``."""
         here, there = link.end_at(node), link.far_end(node)
+        if link.kind is LinkKind.ACCESS and here is link.lower:
+            out, table = (here.name, here.ifindex), port_table(here)
+            return (Entry(self.numbers.whole, Behaviour.ROUTE, *out, numbers.gateway(there), there.mac, table=table),)
         if link.kind is LinkKind.PEER:
             return ()
         out, gateway = (here.name, here.ifindex), numbers.gateway(there)
         own = self.numbers.adjacency.get(here.label)
         if own is None:
-            prefix = self.numbers.prefix(self._far_usid(link, node))
-            return (Entry(prefix, Behaviour.ROUTE, *out, gateway, there.mac),)
+            return tuple(
+                Entry(self.numbers.prefix(usid), Behaviour.ROUTE, *out, gateway, there.mac)
+                for usid in self._far_usids(link, node)
+            )
         nh6 = numbers.adjacent(there)
         return (
             Entry(f"{nh6}/128", Behaviour.ROUTE, *out, gateway, there.mac),
             Entry(self.numbers.prefix(own), Behaviour.END_X, *out, nh6=nh6),
         )
 
-    def _host_entry(self, nic: Nic) -> Entry:
-        return Entry(self.numbers.prefix(self.numbers.nic[nic.name]), Behaviour.END_DT6, nic.lag, nic.lag_ifindex)
+    def _end_entries(self, nic: Nic) -> tuple[Entry, Entry]:
+        ipv6, ipv4 = self.numbers.nic[nic.name], self.numbers.nic_ipv4[nic.name]
+        out = nic.lag, nic.lag_ifindex
+        return (
+            Entry(self.numbers.prefix(ipv6), Behaviour.END_DT6, *out),
+            Entry(self.numbers.prefix(ipv4), Behaviour.END_DX4, *out, nh4=nic.ip),
+        )
 
-    def _far_usid(self, link: Link, node: str) -> int:
-        """Return the uSID of the far end: the uN of a switch, or that of a NIC."""
+    def _far_usids(self, link: Link, node: str) -> tuple[int, ...]:
+        """Return the uSIDs of the far end: the uN of a switch, or those of a NIC."""
         if link.kind is LinkKind.ACCESS:
-            return self.numbers.nic[self.fabric.nic_of_link(link.name).name]
-        return self.numbers.node[link.far_end(node).node]
+            nic = self.fabric.nic_of_link(link.name).name
+            return self.numbers.nic[nic], self.numbers.nic_ipv4[nic]
+        return (self.numbers.node[link.far_end(node).node],)
 
     def paths(self, src: str, dst: str) -> tuple[UsidPath, ...]:
         """Return every shortest path from each port of NIC ``src`` to NIC ``dst``, in the order of ports and links.
@@ -112,6 +131,10 @@ class UsidPlan:
             for port, first in enumerate(source.links)
             for links in self._onward(first.upper.node, target)
         )
+
+    def ipv4_carrier(self, path: UsidPath, dst: str) -> str:
+        """Return the carrier that takes IPv4 by ``path`` to NIC ``dst``, where the path ends."""
+        return self.numbers.carrier((*path.usids[:-1], self.numbers.nic_ipv4[self.fabric.nic(dst).name]))
 
     def _onward(self, tor: str, target: Nic) -> Iterator[tuple[Link, ...]]:
         """Yield the shortest paths from a ToR to a NIC."""
@@ -141,7 +164,7 @@ class UsidPlan:
             if own is not None:
                 found.append(own)
             elif link.is_routed:
-                found.append(self._far_usid(link, node))
+                found += self._far_usids(link, node)
             node = link.far_end(node).node
         return (*found, self.numbers.nic[target.name])
 
@@ -160,6 +183,11 @@ class UsidPlan:
                 found[link.lower.node][link.upper.node] = None
                 found[link.upper.node][link.lower.node] = None
         return found
+
+
+def port_table(port: Port) -> int:
+    """Return the routing table of a host's port, and the mark of sockets that send by it."""
+    return _FIRST_TABLE + port.ifindex
 
 
 def paths(fabric: Fabric, src: str, dst: str) -> tuple[UsidPath, ...]:

@@ -34,7 +34,7 @@ def summary(plan: UsidPlan) -> Summary:
     for link in fabric.links:
         for port in (link.lower, link.upper):
             if link.kind is not LinkKind.PEER and fabric.node(port.node).is_switch:
-                routes[port.node] += 2 if port.label in adjacency else 1
+                routes[port.node] += 2 if port.label in adjacency or link.kind is LinkKind.ACCESS else 1
     return Summary(
         len(fabric.switches), len(fabric.nics), len(adjacency), max(routes.values(), default=0), longest(plan)
     )
@@ -58,7 +58,8 @@ def srv6_notes(fabric: Fabric) -> Iterator[str]:
     found = summary(UsidPlan(fabric))
     uas = f" and {found.adjacencies} uAs, at ends of parallel links" if found.adjacencies else ""
     yield (
-        f"SRv6: {found.switches + found.nics} uSIDs ({found.switches} of switches, {found.nics} of NICs){uas};"
+        f"SRv6: {found.switches + 2 * found.nics} uSIDs ({found.switches} of switches, 2 of each of {found.nics} NICs)"
+        f"{uas};"
         f" at most {found.most_routes} static routes in a switch and {found.most_usids} uSIDs in a carrier,"
         f" which holds {MOST_USIDS}"
     )

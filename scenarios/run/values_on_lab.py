@@ -7,12 +7,12 @@ ECMP hash them: when a LAG's ports change, or its steering, the workers learn wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import cycle, islice
+from functools import partial
 
 from hpn.scenarios.run.lab_router import LabRouter
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.lab.lab import Lab
-from hpn.testbed.lab.srv6_carriers import Carriers
+from hpn.testbed.lab.srv6_carriers import Carried, Carriers
 from hpn.testbed.routing.srv6.packet import IPV6_BYTES
 from hpn.testbed.routing.srv6.plan import UsidPath
 from hpn.testbed.routing.trace import Flow
@@ -26,7 +26,14 @@ _REPLIES_PER_PORT = 4
 _LOOKED = 16
 BROKEN = "a link of the static path is down"
 
+Values = tuple[tuple[EntropyValue, ...], tuple[EntropyValue, ...]]
+"""Of a flow's data, and of its acknowledgements."""
+
 Tell = Callable[[Mapping[int, tuple[EntropyValue, ...]]], None]
+
+
+def _value(sport: int, carried: Carried, back: int) -> EntropyValue:
+    return EntropyValue(sport, carried.path.port, carried.via, carried.mark, back)
 
 
 def carried_share(spec: FabricSpec, transport: Transport) -> float:
@@ -52,10 +59,8 @@ class LabValues:
         """Choose the values of these flows."""
         news: dict[int, tuple[EntropyValue, ...]] = {}
         for flow in flows:
-            back = answering(flow)
-            replies = _REPLIES_PER_PORT * len(self._lab.fabric.nic(back.src_nic).links)
-            news[2 * flow.id] = self._chosen(2 * flow.id, flow, self._settings.paths)
-            news[2 * flow.id + 1] = self._chosen(2 * flow.id + 1, back, replies)
+            choose = self._hashed if self._carriers is None else partial(self._carried, self._carriers)
+            news[2 * flow.id], news[2 * flow.id + 1] = choose(flow)
         self._values.update(news)
         self._tell(news)
 
@@ -89,16 +94,24 @@ class LabValues:
         if self._carriers is not None:
             self._carriers.close()
 
-    def _chosen(self, connection: int, flow: FlowSpec, count: int) -> tuple[EntropyValue, ...]:
-        seed = self._lab.fabric.spec.seed
-        if self._carriers is None:
-            return entropy_values(flow, count, LabRouter(self._lab), seed)
-        found = self._carriers.paths(flow.src_nic, flow.dst_nic)
-        values = []
-        for sport, carried in zip(drawn(flow, count, seed), islice(cycle(found), count), strict=True):
-            values.append(EntropyValue(sport, carried.path.port, carried.via, carried.mark))
-            self._static[connection, sport] = carried.path
-        return tuple(values)
+    def _hashed(self, flow: FlowSpec) -> Values:
+        """Return values for data and acknowledgements that LAGs and ECMP hash."""
+        router, seed, back = LabRouter(self._lab), self._lab.fabric.spec.seed, answering(flow)
+        replies = _REPLIES_PER_PORT * router.ports(back.src_nic)
+        return entropy_values(flow, self._settings.paths, router, seed), entropy_values(back, replies, router, seed)
+
+    def _carried(self, carriers: Carriers, flow: FlowSpec) -> Values:
+        """Return values that stand for static paths; each path of data has one for its way back."""
+        seed, back, count = self._lab.fabric.spec.seed, answering(flow), self._settings.paths
+        there = carriers.paths(flow.src_nic, flow.dst_nic)[:count]
+        by_links = {each.path.links: each for each in carriers.paths(back.src_nic, back.dst_nic)}
+        data = tuple(
+            _value(sport, there[at % len(there)], at % len(there)) for at, sport in enumerate(drawn(flow, count, seed))
+        )
+        self._static.update(((2 * flow.id, value.sport), there[value.back].path) for value in data)
+        ways_back = (by_links[each.path.links[::-1]] for each in there)
+        sports = drawn(back, len(there), seed)
+        return data, tuple(_value(sport, each, -1) for sport, each in zip(sports, ways_back, strict=True))
 
     def _now(self, flow: FlowSpec, value: EntropyValue) -> EntropyValue:
         port = self._lab.nics[flow.src_nic].port_for(flow.dst_ip, value.sport, ROCE_PORT)

@@ -21,8 +21,8 @@ from hpn.traffic.transport.work import Transport
 class MultipathReceiver:
     """Receiving end of one queue pair. Give it both directions' entropy values before anything arrives.
 
-    An acknowledgement leaves by a path of the port that the newest packet left its sender by: where planes are apart,
-    that is the plane which it came by.
+    An acknowledgement goes back over the links that the newest packet came by, if they are known. Otherwise it leaves
+    by the port that this left its sender by: where planes are apart, that is the plane which it came by.
     """
 
     def __init__(self, pair: QueuePair, transport: Transport, acks: AckPolicy, notifier: Notifier | None) -> None:
@@ -33,6 +33,7 @@ class MultipathReceiver:
         self.notices = 0  # congestion notifications sent
         self._notifier = notifier
         self._port_of: dict[int, int] = {}  # of the sender's NIC, by its values
+        self._back: dict[int, int] = {}  # own path over the same links, by the sender's values
         self._replies: dict[int, list[int]] = {}  # by port of this NIC: own paths
         self._ports: Sequence[int] = (0,)  # of this NIC, by own path
         self._turns: Counter[int] = Counter()
@@ -46,6 +47,7 @@ class MultipathReceiver:
     def set_values(self, theirs: Sequence[EntropyValue], ours: Sequence[EntropyValue]) -> None:
         """Use the entropy values of the data, and of the acknowledgements, from now on."""
         self._port_of = {value.sport: value.port for value in theirs}
+        self._back = {value.sport: value.back for value in theirs if value.back >= 0}
         self._ports = [value.port for value in ours]
         self._replies = {}
         for path, value in enumerate(ours):
@@ -56,9 +58,15 @@ class MultipathReceiver:
         return self._ports[self._path]
 
     def reply_path(self, value: int | None = None) -> int:
-        """Return the path for a reply to a packet that came by ``value``, or to the newest one; those of a port take
-        turns."""
-        port = self._port_of.get(self.responder.value if value is None else value, 0)
+        """Return the path for a reply to a packet that came by ``value``, or to the newest one.
+
+        Those of a port take turns where none leads back over the same links.
+        """
+        came_by = self.responder.value if value is None else value
+        if came_by in self._back:
+            self._path = self._back[came_by]
+            return self._path
+        port = self._port_of.get(came_by, 0)
         if port not in self._replies and self._replies:
             port = min(self._replies)
         paths = self._replies.get(port, [0])

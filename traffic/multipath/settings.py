@@ -19,13 +19,15 @@ class EntropyValue(NamedTuple):
     """An entropy value: the UDP source port that chooses a path, and the port of its NIC that it leaves by now.
 
     ``via``: IPv4 address whose route puts packets on a static path, and ``mark`` of their socket, which picks the port;
-    '' and 0: the source port chooses.
+    '' and 0: the source port chooses. ``back``: number of the acknowledgements' value that leads back over the same
+    links; -1: unknown, any that leaves by the same port.
     """
 
     sport: int
     port: int
     via: str = ""
     mark: int = 0
+    back: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tests.traffic.jobengine.network import planned
 
 PLAN = planned("{collective: {kind: all-reduce, size: 1 MB}, transport: {use: multipath, paths: 8}}")
 MTU = PLAN.transport.path_mtu
+STATIC = [EntropyValue(50_000 + path, path % 2, back=(3, 1)[path % 2]) for path in range(8)]
 THEIRS = [EntropyValue(50_000 + path, path % 2) for path in range(8)]
 OURS = [EntropyValue(60_000 + path, path % 2) for path in range(4)]
 
@@ -46,6 +47,15 @@ def test_an_acknowledgement_leaves_by_the_port_that_the_newest_packet_left_by(
     assert taken[:2] == taken[2:], "its paths take turns"
     assert len(set(taken)) == 2
     assert receiver.port({}) == path % 2
+
+
+def test_an_acknowledgement_goes_back_over_the_links_of_its_packet_where_they_are_known(
+    receiver: MultipathReceiver,
+) -> None:
+    """One by another path could be lost on a link that the packet never met, and the good path would be denied."""
+    receiver.set_values(STATIC, OURS)
+    assert [receiver.reply_path(value.sport) for value in STATIC for _ in range(2)] == [3, 3, 1, 1] * 4
+    assert receiver.port({}) == OURS[1].port
 
 
 def test_while_the_port_has_no_path_back_another_port_has(receiver: MultipathReceiver) -> None:

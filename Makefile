@@ -4,7 +4,7 @@ HPN := $(VENV)/bin/hpn
 
 # Whole files to workers, in the order of collection: tests/conftest.py puts guests that take longest first, extras last.
 # Guests use their CPU; other tests mostly wait for timers of protocols, so that twice as many run beside each other.
-PYTEST := $(VENV)/bin/pytest --dist loadfile --no-loadscope-reorder -rs
+PYTEST := $(VENV)/bin/pytest --dist loadfile --no-loadscope-reorder -rfs
 GUESTS := -n 3
 OTHERS := -n 6
 
@@ -15,7 +15,7 @@ drill:
 	@.ci/drill $(VENV)
 
 test: guests
-	$(VENV)/bin/pytest -rs -m alone
+	$(VENV)/bin/pytest -rfs -m alone
 	$(PYTEST) $(OTHERS) -m "not guest and not alone"
 	$(PYTEST) $(GUESTS) -m "guest and not slow and not alone"
 

@@ -69,8 +69,8 @@ def _holds(fabric: Fabric, most: int = 12) -> None:
             assert walked(plan, src, path.port, path.carrier) == (list(path.links), dst)
             assert len(path.usids) <= longest(plan) <= MOST_USIDS
     for node in fabric.nodes:
-        prefixes = [entry.prefix for entry in plan.table(node.name)]
-        assert len(prefixes) == len(set(prefixes))
+        entries = [(entry.table, entry.prefix) for entry in plan.table(node.name)]
+        assert len(entries) == len(set(entries))
 
 
 def _all_shortest(fabric: Fabric, src: str, dst: str) -> list[tuple[int, tuple[str, ...]]]:

@@ -75,7 +75,7 @@ class UsidPlan:
         return numbers.inner_addresses(self.fabric)
 
     def table(self, node: str) -> tuple[Entry, ...]:
-        """Return the entries of a switch or host, each with another prefix."""
+        """Return the entries of a switch or host; no prefix is twice in a table."""
         if not self.fabric.node(node).is_switch:
             ends = (entry for nic in self.fabric.nics_of(node) for entry in self._end_entries(nic))
             return (*ends, *(entry for link in self.fabric.links_of(node) for entry in self.entries_at(link, node)))

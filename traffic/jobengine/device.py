@@ -219,7 +219,7 @@ class Device:
             self._outgoing.add_note(path, qpns[to_responder], immediate, source_qpn)
 
     def refused(self) -> Counter[str]:
-        """Return the packets that the kernel refused to send, by errno name or ``NO_ROOM``: lost, as on a failed link."""
+        """Return the packets that were not sent, by errno name or ``NO_ROOM``: lost, as on a failed link."""
         return sum(self._outgoing.refused.values(), Counter({NO_ROOM: self._no_room}))
 
     def close(self) -> None:

@@ -48,9 +48,10 @@ def month(
 ) -> None:
     """Say what a month of failures costs a training job that fills a pod: modelled, not measured.
 
-    NETWORK is hpn, hpn-no-path-control, dual-tor-clos, stacked-dual-tor or single-tor; default: each. Links and ToRs
-    fail as often as the HPN paper says, links flap; a synchronous job with a ring on every rail goes slower, stalls or
-    crashes. Lost are GPU hours of full speed: mean of the months, and least to most.
+    NETWORK is hpn, hpn-no-path-control, hpn-four-planes, hpn-eight-planes, dual-tor-clos, stacked-dual-tor or
+    single-tor; default: each. Planes share the NIC's rate. Links and ToRs fail as often as the HPN paper says, links
+    flap; a synchronous job with a ring on every rail goes slower, stalls or crashes. Lost are GPU hours of full speed:
+    mean of the months, and least to most.
 
     \b
     hpn month --assumptions
@@ -73,7 +74,7 @@ def month(
         return
     cores = PRESETS["pods"].spec.cores if pods > 1 else 0
     spec = PRESETS["pod"].spec.model_copy(update={"pods": pods, "cores": cores})
-    asked = MonthRequest(tuple(dict.fromkeys(networks)) or NETWORKS, spec, gpus, queue_pairs, months, seed, given)
+    asked = MonthRequest(tuple(dict.fromkeys(networks or NETWORKS)), spec, gpus, queue_pairs, months, seed, given)
     available = available_memory() or float("inf")
     if load_map is not None or job_sizes is not None:
         _draw(asked, available, load_map, job_sizes)

@@ -12,7 +12,7 @@ from functools import cache
 
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import topology_in
-from hpn.testbed.fabric.model import Fabric, LinkKind, Role
+from hpn.testbed.fabric.model import Fabric, Role
 from hpn.testbed.files.document import parse
 
 HEALTHY_S, BROKEN_S, SETTLE_S = 2, 2, 5
@@ -47,6 +47,10 @@ NETWORKS = (
     Network("zones", "two zones (Fire-Flyer)", f"preset: tiny-zones, {_ONE_PORT}"),
     Network("fat-tree", "fat-tree", f"preset: tiny-fat-tree, {_ONE_PORT}"),
     Network("single-tor", "single-ToR", f"preset: tiny, architecture: single-tor, {_ONE_PORT}"),
+    Network("torus", "torus (TPU v4)", f"preset: tiny-torus, {_ONE_PORT}"),
+    Network("full-mesh", "full mesh (UB-Mesh)", f"preset: tiny-ub-mesh, {_ONE_PORT}"),
+    Network("dragonfly", "Dragonfly", f"preset: tiny-dragonfly, {_ONE_PORT}"),
+    Network("slim-fly", "Slim Fly", f"preset: tiny-slim-fly, {_ONE_PORT}"),
 )
 
 
@@ -58,30 +62,31 @@ def _tor(fabric: Fabric) -> str:
     return fabric.link(_cut(fabric)).upper.node
 
 
-def _uplink(fabric: Fabric) -> str:
-    """Return the first link from that ToR to an Agg."""
+def _onward(fabric: Fabric) -> str:
+    """Return the first link from that ToR to another switch: to an Agg, or in direct networks to a ToR."""
     tor = _tor(fabric)
-    return next(link.name for link in fabric.links if link.kind is LinkKind.FABRIC and link.lower.node == tor)
+    return next(link.name for link in fabric.links_of(tor) if link.is_routed)
 
 
-def _agg(fabric: Fabric) -> str:
-    return fabric.link(_uplink(fabric)).upper.node
+def _agg(fabric: Fabric) -> str | None:
+    above = fabric.link(_onward(fabric)).upper.node
+    return above if fabric.node(above).role is Role.AGG else None
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``target``: the part of a fabric that fails."""
+    """``target``: the part of a fabric that fails; None where it has no such part."""
 
     key: str
     title: str
     kind: str
-    target: Callable[[Fabric], str]
+    target: Callable[[Fabric], str | None]
 
 
 FAULTS = (
     Fault("cut", "NIC-ToR link", "link-down", _cut),
     Fault("tor", "ToR crash", "tor-crash", _tor),
-    Fault("uplink", "ToR-Agg link", "link-down", _uplink),
+    Fault("uplink", "link between switches", "link-down", _onward),
     Fault("agg", "Agg crash", "agg-crash", _agg),
 )
 TRAFFIC: Mapping[str, str] = {
@@ -135,7 +140,8 @@ def trials() -> Iterator[Trial]:
     for traffic in TRAFFIC:
         for fault in FAULTS:
             for network in NETWORKS:
-                yield Trial(network, fault, traffic)
+                if fault.target(fabric_of(network)) is not None:
+                    yield Trial(network, fault, traffic)
 
 
 def switches(network: Network) -> int:

@@ -18,6 +18,7 @@ from tests.product.network_cells import (
     Fault,
     Network,
     Trial,
+    fabric_of,
     switches,
 )
 from tests.product.network_counts import Counts
@@ -76,7 +77,7 @@ def _rows(runs: Sequence[Made], traffic: str) -> Iterator[str]:
     yield "|---" * len(heads) + "|"
     found = {(each.trial.network, each.trial.fault): each.metrics for each in runs if each.trial.traffic == traffic}
     for network in NETWORKS:
-        mine = {fault: found.get((network, fault)) for fault in FAULTS}
+        mine = {fault: found.get((network, fault)) for fault in FAULTS if fault.target(fabric_of(network))}
         yield f"| {' | '.join((network.title, _first(network, mine.values(), job), *_cells(mine, job)))} |"
 
 
@@ -87,7 +88,11 @@ def _first(network: Network, mine: Iterable[DrillMetrics | None], job: bool) -> 
 
 
 def _cells(mine: dict[Fault, DrillMetrics | None], job: bool) -> Iterator[str]:
-    for metrics in mine.values():
+    for fault in FAULTS:
+        if fault not in mine:
+            yield "no Agg"
+            continue
+        metrics = mine[fault]
         yield "" if metrics is None else _job(metrics) if job else _streams(metrics.edges[0], metrics.flow_count)
 
 

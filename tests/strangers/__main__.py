@@ -70,14 +70,16 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--among", default="", help="architectures, by comma; default: each, as often as draw.py says")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("runs/strangers"))
     parser.add_argument("--strict", action="store_true", help="a limit that broke without a named cause fails too")
     asked = parser.parse_args()
     seeds = asked.only.split(",") if asked.only else [str(asked.first + at) for at in range(asked.number)]
+    among = tuple(filter(None, asked.among.split(",")))
     place, found = asked.out.absolute(), list[Judged]()
     with ThreadPoolExecutor(asked.jobs) as pool:
-        for made in pool.map(lambda seed: make(seed, place), seeds):
+        for made in pool.map(lambda seed: make(seed, place, among), seeds):
             found.append(judged(made))
             _say(line(*found[-1]))
     told = {made.seed: None if each is None else each.as_dict() for made, each in found}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 
 import yaml
@@ -22,7 +23,7 @@ from hpn.scenarios.drill.workload import queue_pairs_of
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import topology_from
-from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.check import Mistakes
 from hpn.testbed.files.document import Document, Plain, parse
@@ -38,8 +39,11 @@ _TRIES = 400
 _NAMES = ("mine", "lab-b", "rack-test", "ai-pod-7", "site-north", "poc", "gpu-cluster", "room-2")
 _ARCHITECTURES = {
     "hpn": 10, "dual-tor-clos": 3, "single-tor": 2, "stacked-dual-tor": 1, "dcn-plus": 2, "rail-only": 1, "fat-tree": 1,
-    "same-rail": 2, "wired": 3,
+    "same-rail": 2, "wired": 3, "torus": 1, "full-mesh": 1, "dragonfly": 1, "slim-fly": 1,
 }  # fmt: skip
+_GRIDS = {"torus": ((3, 3), (4, 3), (5,), (2, 2, 3)), "full-mesh": ((4, 2), (3, 3), (5,), (2, 2, 2))}
+"""Switches along each dimension."""
+_DIRECT = (*_GRIDS, "dragonfly", "slim-fly")
 _FAULTS = {
     "link-down": 4, "link-flap": 2, "admin-down": 1, "nic-down": 1, "tor-crash": 4, "agg-crash": 2, "plane-down": 1,
     "tor-drain": 1, "uplink-down": 2, "silent-drop": 1, "host-down": 1, "core-crash": 2, "two-links": 2,
@@ -105,9 +109,9 @@ def spec_of(data: dict[str, Plain]) -> FabricSpec:
     return found
 
 
-def drill(seed: int | str) -> dict[str, Plain]:
+def drill(seed: int | str, among: Mapping[str, int] = _ARCHITECTURES) -> dict[str, Plain]:
     """A drill file of streams on a fabric of its own: one fault or two links, repaired, and the usual limits."""
-    topology = fabric(seed)
+    topology = fabric(seed, among)
     made = build(spec_of(topology))
     dice = random.Random(f"drill/{seed}")
     for _ in range(_TRIES):
@@ -146,6 +150,9 @@ def _topology(dice: random.Random, among: Mapping[str, int]) -> dict[str, Plain]
         "uplink_rate": f"{rate * dice.choice((1, 2, 2, 4))}G",
         "lag": dice.choice(("nft", "kernel")),
     }
+    if architecture in _DIRECT:
+        del data["aggs"]
+        return data | _direct(dice, architecture)
     if architecture == "fat-tree":
         data |= {"pods": 4, "segments": 2, "hosts": 2, "rails": 1, "aggs": 2, "cores": 4, "core_groups": 2}
         data |= {"uplink_rate": f"{2 * rate}G", "core_rate": f"{2 * rate}G"}
@@ -172,6 +179,21 @@ def _topology(dice: random.Random, among: Mapping[str, int]) -> dict[str, Plain]
     if dice.random() < 0.2:
         data["lacp"] = {"rate": "slow"} if dice.random() < 0.5 else {"mux": "independent"}
     return data
+
+
+def _direct(dice: random.Random, architecture: str) -> dict[str, Plain]:
+    """Keys of a fabric whose ToRs are joined with each other; in place of Aggs."""
+    drawn: dict[str, Plain] = {"pods": 1, "hosts": dice.choice((1, 1, 2)), "rails": dice.choice((1, 1, 2))}
+    if architecture == "slim-fly":
+        drawn |= {"pods": 3, "segments": 6, "hosts": 1, "rails": 1}
+    elif architecture == "dragonfly":
+        segments, links = dice.choice(((2, 1), (3, 1), (2, 2)))
+        drawn |= {"pods": segments * links + 1, "segments": segments, "global_links": links}
+    else:
+        dimensions = dice.choice(_GRIDS[architecture])
+        drawn |= {"dimensions": list(dimensions), "segments": prod(dimensions)}
+    daemon = "frr" if dice.random() < 0.2 else "bird"
+    return drawn | {"uplinks": dice.choice((1, 1, 1, 2)), "bgp": {"daemon": daemon, "asn": "per-switch"}}
 
 
 def _bgp(dice: random.Random) -> dict[str, Plain]:
@@ -259,8 +281,8 @@ def _names(made: Fabric) -> Mapping[str, Sequence[str]]:
         if not node.spare:
             found.setdefault(node.role.value, []).append(node.name)
     for link in made.links:
-        if link.kind.value in {"access", "fabric"}:
-            found.setdefault(link.kind.value, []).append(link.name)
+        if link.kind is not LinkKind.CORE and link.kind is not LinkKind.PEER:
+            found.setdefault("access" if link.kind is LinkKind.ACCESS else "fabric", []).append(link.name)
     found["nic"] = [nic.name for nic in made.nics]
     return {"access": [], "fabric": [], "tor": [], "agg": [], "core": [], **found}
 

@@ -29,15 +29,18 @@ class Made:
     trouble: str = ""
 
 
-def make(seed: str, place: Path) -> Made:
-    """Draw a drill, run it in virtual time and keep what ``hpn`` says; nothing of it where it is done already."""
+def make(seed: str, place: Path, among: Sequence[str] = ()) -> Made:
+    """Draw a drill, run it in virtual time and keep what ``hpn`` says; nothing of it where it is done already.
+
+    ``among``: architectures to draw from, unless as often as ``draw`` has them.
+    """
     home = place / seed
     run = home / f"stranger-{seed}"
     if (run / "verdict.json").is_file():
         return Made(seed, run, 0.0)
     home.mkdir(parents=True, exist_ok=True)
     file = home / "drill.yaml"
-    drill = draw.drill(seed)
+    drill = draw.drill(seed, dict.fromkeys(among, 1)) if among else draw.drill(seed)
     while True:
         file.write_text(draw.text_of(drill))
         made = drill_run(seed, run, (str(file),), home)

@@ -35,8 +35,7 @@ def test_a_seed_draws_the_same_again() -> None:
 def test_every_architecture_datapath_daemon_and_fault_is_drawn() -> None:
     drills = _drills()
     topologies = [each["topology"] for each in drills if isinstance(each["topology"], dict)]
-    # Direct networks are not drawn yet: nobody has seen whether these limits hold on them.
-    assert {each["architecture"] for each in topologies} == {e.name for e in ARCHITECTURES.values() if not e.direct}
+    assert {each["architecture"] for each in topologies} == {*ARCHITECTURES}
     assert {each["lag"] for each in topologies} == {"nft", "kernel"}
     bgp = [each["bgp"] for each in topologies if isinstance(each["bgp"], dict)]
     assert {"frr"} < {str(each.get("daemon", "bird")) for each in bgp}

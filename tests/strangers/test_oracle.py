@@ -105,6 +105,16 @@ def test_ways_go_up_and_down_within_a_plane() -> None:
         list(network.directions("a.nic", ("b.0",)))
 
 
+def test_ways_go_anywhere_between_tors_that_are_joined() -> None:
+    """Ring of t0, t1 and t2: round by t2, the link to it is entered at its upper end and left at its lower one."""
+    cables = {"0-1": ("t0", "t1"), "0-2": ("t0", "t2"), "1-2": ("t1", "t2"), "a": ("a", "t0"), "b": ("b", "t1")}
+    links = {name: Link(name, ends, _RATE, access=name in "ab", flat="-" in name) for name, ends in cables.items()}
+    roles = {end: "tor" if end.startswith("t") else "host" for ends in cables.values() for end in ends}
+    ring = Network(roles, links, {"a.nic": ("a",), "b.nic": ("b",)}, 1, {}, _SPEC)
+    assert ring.has_way("a.nic", "b.nic", {"0-1"})
+    assert not ring.has_way("a.nic", "b.nic", {"0-1", "1-2"})
+
+
 def test_a_queue_pair_that_path_control_could_have_moved_is_stranded() -> None:
     found = judge(_story())
     assert len(found.stranded) == 1

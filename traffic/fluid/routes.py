@@ -16,6 +16,7 @@ Paths = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 _TRIES = 64
+_NEVER = 2**32
 """Rehash attempts of a flow whose uplink has failed; with half of 60 uplinks down, one flow in 2^64 finds none."""
 
 
@@ -114,11 +115,15 @@ def _ports(
         return ~dead[pods.access(nic, at)]
 
     def first(at: Numbers, works: Callable[[Numbers], Flags]) -> Numbers:
-        """Return the port itself if it works, else the next that does."""
+        """Return the port itself if it works, else a random one of those that do; itself if none does."""
+        others = [(at + step) % pods.tors for step in range(1, pods.tors)]
+        working = [works(other) for other in others]
+        many = np.sum(working, axis=0)
+        left = np.where(works(at), _NEVER, _hash(rows, _TRIES) % np.maximum(many, 1))  # to pass over before that one
         found = at
-        for step in range(1, pods.tors):
-            other = (at + step) % pods.tors
-            found = np.where(~works(found) & works(other), other, found)
+        for other, good in zip(others, working, strict=True):
+            found = np.where(good & (left == 0), other, found)
+            left = left - good
         return found
 
     if pods.planes > 1:

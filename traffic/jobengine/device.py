@@ -1,31 +1,27 @@
-"""NICs of a worker: raw sockets for sending, UDP sockets for receiving, and the paths of its queue pairs.
+"""NICs of a worker: raw sockets for sending and the paths of its queue pairs.
 
-Changes when the packet I/O of a job changes.
+Changes when packet output of a job changes.
 """
 
 from __future__ import annotations
 
-import select
-import socket
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hpn.testbed.kernel.ns import NetNs
 from hpn.traffic.flows.flow import recovery_qpns
 from hpn.traffic.flows.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES
-from hpn.traffic.io.recvmmsg import Batch, BatchReceiver
-from hpn.traffic.io.ringmsg import RingReceiver
-from hpn.traffic.io.sockets import drops, open_raw_sender, open_receiver
+from hpn.traffic.io.sockets import open_raw_sender
 from hpn.traffic.io.uring import Ring
 from hpn.traffic.jobengine.envelopes import data_envelope, reply_envelope
 from hpn.traffic.jobengine.many_paths import PATH_PROBE_WIRE_BYTES, ManyPaths
+from hpn.traffic.jobengine.nic_inputs import NicInputs
 from hpn.traffic.jobengine.receiver import ReceivingEnd
 from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.jobengine.setup import QueuePair
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.streams.wire import PSN_MASK
-from hpn.traffic.transport.arrivals import Arrivals
 from hpn.traffic.transport.incoming import FrameReader
 from hpn.traffic.transport.many_paths_reader import ManyPathsReader
 from hpn.traffic.transport.outgoing import Outgoing
@@ -37,10 +33,7 @@ from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.workers.messages import NicSpec
 
 NO_ROOM = "no room to send"
-_BATCH = 1024
 _ROOM = 2048
-_FEW_NICS = 16
-"""Up to this many NICs all are polled at every tick; above, only the ready ones, at the cost of one system call."""
 _ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
 _CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
 _PROBE_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + PROBE_BYTES
@@ -60,24 +53,14 @@ class Device:
         many_paths: bool = False,
     ) -> None:
         """Open all NICs; with a ``ring`` one system call serves all of them. ``many_paths``: packets take many."""
-        self.socket_errors: Counter[str] = Counter()
-        self.packets = self.damaged = self.foreign = 0
         self._ack_every = ack_every
-        self._reader = (ManyPathsReader if many_paths else FrameReader)(path_mtu, [nic.ip for nic in nics])
-        self._batch = BatchReceiver(_BATCH, self._reader.row_bytes, tos=True)
+        reader = (ManyPathsReader if many_paths else FrameReader)(path_mtu, [nic.ip for nic in nics])
+        self.inputs = NicInputs(nics, namespaces, reader, ring)
+        self._no_room = 0
         self._outgoing = Outgoing(_ROOM, path_mtu, ring)
         self._namespaces = namespaces
         self._senders = {(nic.name, 0): open_raw_sender(namespaces[nic.name]) for nic in nics}
         self.many = ManyPaths(self._outgoing, self._fd, ack_every)
-        self._receivers: dict[int, tuple[socket.socket, int]] = {}
-        self._poll = select.epoll()
-        for index, nic in enumerate(nics):
-            sock = open_receiver(namespaces[nic.name], nic.ip, tos=True)
-            self._receivers[sock.fileno()] = (sock, index)
-            self._poll.register(sock.fileno(), select.EPOLLIN)
-        self._all_at_once: RingReceiver | None = None
-        if ring is not None and len(nics) <= _FEW_NICS:
-            self._all_at_once = RingReceiver(ring, self._batch, list(self._receivers), self.socket_errors)
         self._data_paths: dict[int, list[int]] = {}  # by flow; the first ``_used`` of them are in use
         self._used: dict[int, int] = {}
         self._turns: Counter[int] = Counter()  # by flow: packets of flows that use several paths
@@ -235,65 +218,20 @@ class Device:
             source_qpn = qpns[not to_responder] if datagram else None
             self._outgoing.add_note(path, qpns[to_responder], immediate, source_qpn)
 
-    def arrivals(self) -> Iterator[Arrivals]:
-        """Yield everything that has arrived at any NIC, batch by batch."""
-        if self._all_at_once is None:
-            yield from self._one_by_one()
-            return
-        more = True
-        while more:
-            batch, more = self._all_at_once.receive()
-            if batch is not None:
-                yield self._read(batch)
-
-    def _one_by_one(self) -> Iterator[Arrivals]:
-        for fd, _ in self._poll.poll(0):
-            sock, index = self._receivers[fd]
-            taken = _BATCH
-            while taken == _BATCH:
-                try:
-                    taken = self._batch.receive(sock.fileno(), index)
-                except OSError as error:
-                    self.socket_errors[str(error.strerror)] += 1
-                    break
-                if self._batch.room == 0:
-                    yield from self._take()
-        yield from self._take()
-
-    def fileno(self) -> int:
-        """Return a descriptor that is readable when something has arrived at any NIC."""
-        return self._poll.fileno()
-
-    def drops(self) -> int:
-        """Return the number of datagrams lost because this worker did not read in time."""
-        return sum(drops(sock) for sock, _ in self._receivers.values())
-
     def refused(self) -> Counter[str]:
-        """Return the packets that the kernel refused to send, by errno name: lost, as on a failed link."""
-        return sum(self._outgoing.refused.values(), Counter())
+        """Return the packets that were not sent, by errno name or ``NO_ROOM``: lost, as on a failed link."""
+        return sum(self._outgoing.refused.values(), Counter({NO_ROOM: self._no_room}))
 
     def close(self) -> None:
         """Close every socket."""
-        self._poll.close()
-        for sock in (*self._senders.values(), *(sock for sock, _ in self._receivers.values())):
+        self.inputs.close()
+        for sock in self._senders.values():
             sock.close()
 
     def _fd(self, nic: str, mark: int = 0) -> int:
         if (nic, mark) not in self._senders:
             self._senders[nic, mark] = open_raw_sender(self._namespaces[nic], mark)
         return self._senders[nic, mark].fileno()
-
-    def _take(self) -> Iterator[Arrivals]:
-        batch = self._batch.take()
-        if batch is not None:
-            yield self._read(batch)
-
-    def _read(self, batch: Batch) -> Arrivals:
-        found = self._reader.read(batch)
-        self.packets += len(batch.lengths)
-        self.damaged += found.damaged
-        self.foreign += found.foreign
-        return found
 
     def _reply(self, receiver: ReceivingEnd, psn: int, syndrome: int, *, becn: bool = False) -> int:
         if self._has_room(1):
@@ -312,5 +250,5 @@ class Device:
             self.flush()
         if self._outgoing.room:
             return True
-        self.socket_errors[NO_ROOM] += packets
+        self._no_room += packets
         return False

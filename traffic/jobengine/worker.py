@@ -100,7 +100,7 @@ class Worker:
         self._poll = select.epoll()
         self._poll.register(self._engine.fileno(), select.EPOLLIN)
         self._poll.register(self._ticker.fileno(), select.EPOLLIN)
-        self._poll.register(self._device.fileno(), select.EPOLLIN)
+        self._poll.register(self._device.inputs.fileno(), select.EPOLLIN)
         self._engine.say(Ready(self._setup.index, False, 0))
         collect_no_more()
         while True:
@@ -182,7 +182,7 @@ class Worker:
     def _tick(self) -> None:
         """Receive, advance time, send; then sleep until the next tick, or until something happens."""
         now = now_ns()
-        packets = self._device.packets
+        packets = self._device.inputs.packets
         if self._ticking and self._sleeper is not None and now >= self._next_tick_ns:
             ticks = (now - self._next_tick_ns) // self._setup.tick_ns + 1
             self._next_tick_ns += ticks * self._setup.tick_ns
@@ -196,13 +196,13 @@ class Worker:
         if now >= self._next_progress_ns:
             self._next_progress_ns = now + _PROGRESS_NS
             self._engine.say(self._progress(now))
-        self._sleep(now, busy=self._carrier.busy or self._device.holds or self._device.packets > packets)
+        self._sleep(now, busy=self._carrier.busy or self._device.holds or self._device.inputs.packets > packets)
 
     def _receive(self, now: int) -> None:
-        for arrivals in self._device.arrivals():
+        for arrivals in self._device.inputs.arrivals():
             for run in arrivals.runs:
                 if not self._carrier.on_data(run, now):
-                    self._device.foreign += len(run.packets)
+                    self._device.inputs.foreign += len(run.packets)
             for _, packet in arrivals.replies:
                 self._reply(packet, now)
 
@@ -210,7 +210,7 @@ class Worker:
         """Handle an acknowledgement, a NAK, a congestion notification, a probe or its echo."""
         carrier, aeth = self._carrier, packet.aeth
         if packet.immediate is not None:
-            self._device.foreign += not carrier.on_note(packet.qpn, packet.immediate, now)
+            self._device.inputs.foreign += not carrier.on_note(packet.qpn, packet.immediate, now)
         elif packet.telemetry is not None:
             self._telemetry(packet, packet.telemetry, now)
         elif packet.opcode is Opcode.READ_RESPONSE_ONLY:
@@ -227,7 +227,7 @@ class Worker:
     def _sack(self, packet: Packet, now: int) -> None:
         sack = read_sack(packet.psn, packet.payload)
         if sack is None:
-            self._device.foreign += 1
+            self._device.inputs.foreign += 1
         else:
             self._carrier.on_sack(packet.qpn, sack, now)
 
@@ -235,7 +235,7 @@ class Worker:
         if packet.opcode is Opcode.ECHO:
             self._carrier.on_echo(packet.qpn, telemetry, now)
         else:
-            self._device.foreign += not self._carrier.on_probe(packet.qpn, telemetry, now)
+            self._device.inputs.foreign += not self._carrier.on_probe(packet.qpn, telemetry, now)
 
     def _sleep(self, now: int, busy: bool) -> None:
         """Tick while packets come and go, without waking in between; else wake for arrivals and deadlines."""
@@ -244,7 +244,7 @@ class Worker:
             tick = self._setup.tick_ns
             self._next_tick_ns = (now // tick + 1) * tick + self._setup.offset_ns
             if self._sleeper is None:
-                self._poll.modify(self._device.fileno(), 0 if busy else select.EPOLLIN)
+                self._poll.modify(self._device.inputs.fileno(), 0 if busy else select.EPOLLIN)
                 if busy:
                     self._ticker.start(self._next_tick_ns, tick)
         if not busy:
@@ -270,11 +270,11 @@ class Worker:
 
     def _drained(self, _ticks: int) -> int | None:
         """Receive and answer packets still in flight; return the time if there were any, else None."""
-        packets, now = self._device.packets, now_ns()
+        packets, now = self._device.inputs.packets, now_ns()
         self._receive(now)
         self._carrier.tick(now, now + self._setup.tick_ns)
         self._device.flush()
-        return now if packets != self._device.packets or self._carrier.busy else None
+        return now if packets != self._device.inputs.packets or self._carrier.busy else None
 
     def _report(self) -> JobWorkerReport:
         device = self._device
@@ -284,10 +284,10 @@ class Worker:
             index=self._setup.index,
             queue_pairs=tuple(sender.report() for sender in senders),
             nics=nic_counters(senders, receivers),
-            socket_drops=device.drops(),
-            icrc_bad=device.damaged,
-            foreign=device.foreign,
-            errors=dict(device.socket_errors + device.refused()),
+            socket_drops=device.inputs.drops(),
+            icrc_bad=device.inputs.damaged,
+            foreign=device.inputs.foreign,
+            errors=dict(device.inputs.errors + device.refused()),
             late_ticks=self._late_ticks,
             cpu_s=time.process_time(),
         )

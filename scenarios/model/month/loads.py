@@ -9,7 +9,7 @@ import numpy as np
 from hpn.results.graph.loadmap import Grid, Panel
 from hpn.results.graph.sizes import Course
 from hpn.scenarios.model.month.job import ModelledJob
-from hpn.scenarios.model.month.month import NO_PATH_CONTROL, MonthRequest, architecture_of, check_memory
+from hpn.scenarios.model.month.month import MonthRequest, check_memory, network_of
 from hpn.traffic.fluid.flows import drawn, permutation, ring
 from hpn.traffic.fluid.pace import Paced, after, healthy, unnoticed
 from hpn.traffic.fluid.pods import Pods
@@ -48,12 +48,12 @@ def load_map_of(asked: MonthRequest) -> str:
 def load_panels(asked: MonthRequest, available_bytes: float, crash: Crash = CRASH) -> list[Panel]:
     """Return the panels of a permutation on each rail of the first network: healthy, at the crash, after all moves."""
     network = asked.networks[0]
-    pods = Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(network)}))
+    pods = Pods.of(network_of(network).spec(asked.spec))
     check_memory(pods, pods.gpus * asked.queue_pairs, 0, available_bytes)
     flows = drawn(pods, permutation(pods, asked.seed), asked.queue_pairs, asked.seed, "even")
     well = healthy(pods, flows, LOAD * pods.port_bps * pods.tors / asked.queue_pairs)
     broken = FailedParts.nothing(pods).with_tor(crash.number(pods))
-    moved = after(well, broken, path_control=network != NO_PATH_CONTROL)
+    moved = after(well, broken, path_control=network_of(network).path_control)
     dead = broken.dead_links(pods)
     nothing = np.zeros_like(dead)
     return [
@@ -67,9 +67,9 @@ def job_courses(asked: MonthRequest, available_bytes: float) -> list[Course]:
     """Return the iteration time in s by job size with random hosts, without faults and with one link cut."""
     found = []
     for network in asked.networks:
-        pods = Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(network)}))
+        pods = Pods.of(network_of(network).spec(asked.spec))
         check_memory(pods, pods.gpus * asked.queue_pairs, 0, available_bytes)
-        jobs = [_by_lot(pods, gpus, asked, path_control=network != NO_PATH_CONTROL) for gpus in _sizes(pods)]
+        jobs = [_by_lot(pods, gpus, asked, path_control=network_of(network).path_control) for gpus in _sizes(pods)]
         found.append(Course(network, tuple((job.gpus, job.iteration_s) for job in jobs)))
         if jobs[0].has_another_way:
             cut = tuple((job.gpus, job.iteration_s * job.stretch_of_a_cut) for job in jobs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +15,33 @@ from hpn.testbed.errors import InputError, MachineError
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.fluid.pods import Pods
 
-NO_PATH_CONTROL = "hpn-no-path-control"
-NETWORKS = ("hpn", NO_PATH_CONTROL, "dual-tor-clos", "stacked-dual-tor", "single-tor")
-"""Networks of a month: architectures, and HPN without path control."""
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Network of a month; ``planes``: ports of a NIC, each of which has that share of the rate of the paper's two."""
+
+    architecture: str = "hpn"
+    planes: int = 2
+    path_control: bool = True
+
+    def spec(self, pod: FabricSpec) -> FabricSpec:
+        """Return the network with the sizes of ``pod``, and with NICs and ToR uplinks that add up to the same rate."""
+        if self.planes == pod.planes:
+            return pod.model_copy(update={"architecture": self.architecture})
+        rates = {key: getattr(pod, key) * pod.planes // self.planes for key in ("nic_port_rate", "uplink_rate")}
+        return pod.model_copy(update={"architecture": self.architecture, "planes": self.planes, **rates})
+
+
+NETWORKS: Mapping[str, Network] = {
+    "hpn": Network(),
+    "hpn-no-path-control": Network(path_control=False),
+    "hpn-four-planes": Network(planes=4),
+    "hpn-eight-planes": Network(planes=8),
+    "dual-tor-clos": Network("dual-tor-clos"),
+    "stacked-dual-tor": Network("stacked-dual-tor"),
+    "single-tor": Network("single-tor"),
+}
+"""Networks of a month, by name."""
 PAPER_POD = FabricSpec(segments=15, hosts=128, rails=8, aggs=60)
 ASSUMED = Assumptions()
 _ITSELF_BYTES = 100 * 2**20
@@ -28,7 +52,7 @@ _BYTES_A_FLAP = 8 * 20
 class MonthRequest:
     """Request for a month; ``gpus`` None: all of the pods. The default is the paper's pod."""
 
-    networks: Sequence[str] = NETWORKS
+    networks: Sequence[str] = (*NETWORKS,)
     spec: FabricSpec = PAPER_POD
     gpus: int | None = None
     queue_pairs: int = 16
@@ -73,7 +97,7 @@ class Outcome:
 
 def reckon(asked: MonthRequest, available_bytes: float, tell: Callable[[str], None]) -> Iterator[Outcome]:
     """Yield one outcome for each network. InputError for sizes that make no job; MachineError for too little memory."""
-    sizes = [Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(name)})) for name in asked.networks]
+    sizes = [Pods.of(network_of(name).spec(asked.spec)) for name in asked.networks]
     gpus = [_gpus(asked, pods) for pods in sizes]
     for pods, count in zip(sizes, gpus, strict=True):
         check_memory(pods, count * asked.queue_pairs, expected_flaps(pods, count, asked.given), available_bytes)
@@ -93,7 +117,8 @@ def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -
 
 
 def _outcome(name: str, asked: MonthRequest, pods: Pods, gpus: int) -> Outcome:
-    job = ModelledJob.on(pods, gpus, asked.queue_pairs, asked.seed, asked.given, path_control=name != NO_PATH_CONTROL)
+    path_control = network_of(name).path_control
+    job = ModelledJob.on(pods, gpus, asked.queue_pairs, asked.seed, asked.given, path_control=path_control)
     speed = job.given.iteration_s / job.iteration_s
     found = [lost_hours(job, draw(pods, gpus, asked.given, asked.seed, month)) for month in range(asked.months)]
     totals = [month.total_h * speed * gpus for month in found]
@@ -119,11 +144,11 @@ def _outcome(name: str, asked: MonthRequest, pods: Pods, gpus: int) -> Outcome:
     )
 
 
-def architecture_of(name: str) -> str:
-    """Return the architecture of a network. InputError for an unknown one."""
+def network_of(name: str) -> Network:
+    """Return a network. InputError for an unknown one."""
     if name not in NETWORKS:
         raise InputError(f"a month cannot be spent on {name[:60]!r}; it can on {', '.join(NETWORKS)}")
-    return "hpn" if name == NO_PATH_CONTROL else name
+    return NETWORKS[name]
 
 
 def _gpus(asked: MonthRequest, pods: Pods) -> int:

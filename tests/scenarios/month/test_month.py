@@ -113,13 +113,21 @@ def test_flaps_at_the_same_time_stall_a_synchronous_job_once_and_a_deadly_one_ki
 
 @cache
 def _outcomes(seed: int = 1, given: Assumptions = GIVEN) -> list[Outcome]:
-    return [*reckon(MonthRequest(NETWORKS, SMALL, None, 4, 5, seed, given), BIG, lambda _line: None)]
+    return [*reckon(MonthRequest((*NETWORKS,), SMALL, None, 8, 5, seed, given), BIG, lambda _line: None)]
 
 
 def test_a_month_without_failures_takes_nothing_but_what_hashes_take() -> None:
     for found in _outcomes(given=QUIET):
         assert found.lost_gpu_hours.most == found.crashes.most == 0
         assert (found.hashes_gpu_hours > 1) == (found.network in {"dual-tor-clos", "stacked-dual-tor"})
+
+
+def test_with_more_planes_links_fail_more_often_and_each_costs_less() -> None:
+    asked = MonthRequest(("hpn", "hpn-four-planes", "hpn-eight-planes"), SMALL, None, 64, 12, 1, GIVEN)
+    two, four, eight = reckon(asked, BIG, lambda _line: None)
+    assert two.iteration_s == pytest.approx(four.iteration_s) == pytest.approx(eight.iteration_s)
+    assert two.one_link_cut > four.one_link_cut > eight.one_link_cut > 1
+    assert two.flaps * 4 == four.flaps * 2 == eight.flaps
 
 
 def test_the_same_seed_gives_the_same_months_and_another_others() -> None:

@@ -14,12 +14,13 @@ HOST, TOR, AGG, CORE = "host", "tor", "agg", "core"
 
 @dataclass(frozen=True)
 class Link:
-    """A cable; ``ends``: lower and upper node."""
+    """A cable; ``ends``: lower and upper node; ``flat``: between two ToRs, where there is no up and down."""
 
     name: str
     ends: tuple[str, str]
     bps: int
     access: bool
+    flat: bool = False
 
     def other(self, node: str) -> str:
         """The node at the other end."""
@@ -44,7 +45,8 @@ class Network:
         links = {}
         for each in told["links"]:
             ends = each["lower"]["node"], each["upper"]["node"]
-            links[each["name"]] = Link(each["name"], ends, each["rate_bps"], each["kind"] == "access")
+            kind = each["kind"]
+            links[each["name"]] = Link(each["name"], ends, each["rate_bps"], kind == "access", kind == "mesh")
         peers = {each["name"] for each in told["links"] if each["kind"] == "peer"}
         return cls(
             {node["name"]: node["role"] for node in told["nodes"]},
@@ -86,14 +88,15 @@ class Network:
                 yield tor, end
 
     def _above(self, tor: str, dead: Collection[str]) -> set[str]:
-        """What can be climbed to from a ToR, itself included."""
+        """What can be climbed to from a ToR, or gone to where all is flat, itself included."""
         seen, new = {tor}, [tor]
         while new:
             node = new.pop()
             for link in self.links_of(node):
-                if link.ends[0] == node and link.name not in dead and link.ends[1] not in seen:
-                    seen.add(link.ends[1])
-                    new.append(link.ends[1])
+                up = link.flat or link.ends[0] == node
+                if up and link.name not in dead and link.other(node) not in seen:
+                    seen.add(link.other(node))
+                    new.append(link.other(node))
         return seen
 
     def _below(self, tops: set[str], dead: Collection[str]) -> set[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from hpn.testbed.kernel.ns import NetNs
 from hpn.traffic.io.sendmmsg import PacketRows
-from hpn.traffic.jobengine import device
+from hpn.traffic.jobengine import device, nic_inputs
 from hpn.traffic.jobengine.device import NO_ROOM, Device
 from hpn.traffic.jobengine.receiver import Receiver
 from hpn.traffic.jobengine.sender import Sender
@@ -37,7 +37,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
         return socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
 
     monkeypatch.setattr(device, "open_raw_sender", opened)
-    monkeypatch.setattr(device, "open_receiver", opened)
+    monkeypatch.setattr(nic_inputs, "open_receiver", opened)
     monkeypatch.setattr(PacketRows, "hand_over", lambda *_: (0, errno.EAGAIN))
     (setup,) = setups(PLAN, workers=1)
     nics = tuple(NicSpec(nic.name, f"10.0.0.{at}", 0) for at, nic in enumerate(setup.nics, start=1))
@@ -63,18 +63,18 @@ def test_what_the_kernel_takes_not_is_lost_when_there_is_no_room_for_it(full: De
     sender, run = _sender()
     assert not full.holds
     full.data(sender, run, 0)
-    assert full.socket_errors[NO_ROOM] == 3000 - 2048
+    assert full.refused()[NO_ROOM] == 3000 - 2048
     assert full.holds
 
 
 def test_replies_are_lost_too(full: Device) -> None:
     sender, run = _sender()
     full.data(sender, run, 0)
-    lost = full.socket_errors[NO_ROOM]
+    lost = full.refused()[NO_ROOM]
     receiver = Receiver(PLAN.queue_pairs[0], PLAN.transport, PLAN.acks, None)
     full.reply(receiver, Reply(0, nak=False))
     full.notify(receiver)
-    assert full.socket_errors[NO_ROOM] == lost + 2
+    assert full.refused()[NO_ROOM] == lost + 2
 
 
 def test_acknowledgements_say_what_they_are_and_how_many_messages_are_complete(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hpn.traffic.multipath.denials import Loss
 from hpn.traffic.multipath.paths import Paths
 from hpn.traffic.multipath.round_trips import RoundTrips
 from hpn.traffic.multipath.sack import Sack
@@ -49,7 +50,7 @@ class MultipathRequester(Postings):
         # Of each packet of the window, by its PSN: its last path, its place among all that was sent, and its copies.
         self._path, self._serial = np.zeros(size, np.intp), np.zeros(size, np.int64)
         self._sent_ns, self._status = np.zeros(size, np.int64), np.zeros(size, np.uint8)
-        self._copies = np.zeros(size, np.int64)
+        self._copies, self._rtt_ns = np.zeros(size, np.int64), np.zeros(size, np.int64)  # as known when it was sent
         self._serials = 0  # packets sent in all
         self._lost = self._in_flight = 0  # packets that wait to be sent again; packets under way
         self._heard: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # by path: serial of the last packet that arrived
@@ -189,7 +190,11 @@ class MultipathRequester(Postings):
         self._status[slots] = _LOST
         self._lost += len(slots)
         self._in_flight -= len(slots)
-        self.paths.on_lost(sorted({*self._path[slots].tolist()}), now_ns)
+        in_order = slots[np.argsort(self._serial[slots])]
+        paths, first = np.unique(self._path[in_order], return_index=True)
+        firsts = in_order[first]
+        known = zip(paths.tolist(), self._sent_ns[firsts].tolist(), self._rtt_ns[firsts].tolist(), strict=True)
+        self.paths.on_lost(map(Loss._make, known), now_ns)
 
     def _look_for_oldest(self, slots: Places) -> None:
         if self._in_flight:
@@ -220,6 +225,7 @@ class MultipathRequester(Postings):
         self._path[slots], self._sent_ns[slots], self._status[slots] = paths, now_ns, _FLIGHT
         self._serial[slots] = np.arange(self._serials, self._serials + count)
         self._copies[slots] = self._copies[slots] + 1 if again else 1
+        self._rtt_ns[slots] = self._trips.smooth_ns
         self._serials += count
         self._in_flight += count
         last = again or stop == self._acknowledged + self._transport.window_packets

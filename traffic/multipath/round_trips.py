@@ -17,6 +17,11 @@ class RoundTrips:
         self._expiries = 0
         self.patience_ns = first_ns
 
+    @property
+    def smooth_ns(self) -> int:
+        """Smoothed round trip; 0 until the first one is known."""
+        return round(self._smooth_ns)
+
     def on_round_trip(self, rtt_ns: int) -> None:
         """Handle a round trip."""
         if self._known:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.traffic.multipath.denials import MOST_DENIALS, Denial, Loss
+from hpn.traffic.multipath.paths import Paths
 from hpn.traffic.multipath.states import ASSUMED_BAD, DENIED, GOOD, SKIPPED
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.work import Status
@@ -156,3 +158,38 @@ def test_packets_beyond_the_window_are_never_taken_and_old_acknowledgements_chan
     sack = link.responder.acknowledge()
     assert link.requester.on_sack(sack._replace(psn=(1 << 23) & PSN_MASK), 1).packets == 0
     assert link.requester.progress() == 0
+
+
+@given(st.integers(0, SETTINGS.paths - 1), st.integers(1, MOST_PACKETS))
+def test_a_denial_tells_when_the_first_lost_packet_left_and_the_round_trip_known_then(path: int, most: int) -> None:
+    link = Link(most_packets=most)
+    link.post(200 * MTU)
+    link.run(until_ns=60_000)
+    link.dark, dark_ns, under_way = {path}, link.now_ns, len(link.sent)
+    link.post(600 * MTU)
+    link.run()
+    (denial,) = link.paths.denials
+    by_it = [at_ns for at_ns, packet in link.sent[under_way:] if packet.path == path]
+    assert denial.sent_ns == by_it[0] >= dark_ns
+    assert denial.at_ns >= by_it[-1], "nothing leaves by it afterwards"
+    assert denial.port == link.paths.port(path)
+    assert 2 * LATENCY_NS <= denial.rtt_ns <= 2 * LATENCY_NS + SLACK_NS
+
+
+def test_a_denial_without_a_round_trip_before_says_so() -> None:
+    link = Link()
+    link.dark = {1}
+    link.post(8 * MTU)
+    link.run()
+    (denial,) = link.paths.denials
+    assert (denial.sent_ns, denial.rtt_ns) == (0, 0)
+
+
+def test_denials_are_remembered_up_to_a_limit_and_counted_beyond() -> None:
+    paths = Paths(SETTINGS, [0] * SETTINGS.paths)
+    for turn in range(MOST_DENIALS + 2):
+        paths.on_lost([Loss(0, turn, 1)], turn + 1)
+        paths.on_answered(0)
+    assert len(paths.denials) == MOST_DENIALS
+    assert paths.counters.denials == MOST_DENIALS + 2
+    assert paths.denials[7] == Denial(0, 7, 8, 1)

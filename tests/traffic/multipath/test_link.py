@@ -13,7 +13,7 @@ from hpn.traffic.multipath.states import ASSUMED_BAD, DENIED, GOOD, SKIPPED
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.work import Status
 from tests.traffic.multipath.link import MOST_LATE_NS, MOST_PACKETS, SETTINGS, SLACK_NS, TRANSPORT, Link
-from tests.traffic.transport.link import FINE, LATENCY_NS, LOST, MTU, Fate
+from tests.traffic.transport.link import FINE, LATENCY_NS, LOST, MTU, PACKET_NS, Fate
 
 BEFORE_WRAP = 2**24 - 20
 ROUND_NS = 2 * LATENCY_NS + SLACK_NS
@@ -193,3 +193,18 @@ def test_denials_are_remembered_up_to_a_limit_and_counted_beyond() -> None:
     assert len(paths.denials) == MOST_DENIALS
     assert paths.counters.denials == MOST_DENIALS + 2
     assert paths.denials[7] == Denial(0, 7, 8, 1)
+
+
+@given(st.integers(1, SETTINGS.paths - 1))
+def test_lost_packets_give_those_of_other_paths_no_more_time(dark: int) -> None:
+    """Most paths fail at once, and no round trip is known until a packet finds one that works."""
+    link = Link(most_packets=1)
+    link.post(200 * MTU)
+    link.run()
+    link.dark, at_ns = set(range(dark)), link.now_ns
+    link.post(SETTINGS.paths * MTU)
+    link.run()
+    link.check_delivered()
+    at_first = [each for each in link.paths.denials if each.sent_ns - at_ns < SETTINGS.paths * PACKET_NS]
+    assert len(at_first) == dark
+    assert all(each.at_ns - each.sent_ns <= 2 * LATENCY_NS + 2 * SLACK_NS for each in at_first)

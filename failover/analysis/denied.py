@@ -41,7 +41,6 @@ class DeniedPath:
         return (self.at_ns - self.sent_ns) / self.rtt_ns
 
     def within(self, tick_ms: float) -> Interval:
-        """Return the ends of ``round_trips``, as both times are late by up to a tick."""
+        """Return the ends of ``round_trips``: both times are late by up to a tick, the round trip is as measured."""
         rtt_ms = self.rtt_ns / 1e6
-        most = (self.ms + tick_ms) / (rtt_ms - tick_ms) if rtt_ms > tick_ms else float("inf")
-        return Interval(max(0.0, self.ms - tick_ms) / (rtt_ms + tick_ms), most)
+        return Interval(max(0.0, self.ms - tick_ms) / rtt_ms, (self.ms + tick_ms) / rtt_ms)

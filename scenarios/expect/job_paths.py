@@ -46,7 +46,7 @@ METRICS = (
         Takes.EDGES,
         Slowed.NOT,
         "of a multipath queue pair, the longest time from the first packet that a path lost to its denial, in round"
-        " trips as they were before; it carries over to other rates",
+        " trips as its sender had measured them, with its ticks; it carries over to other rates",
         _bypass,
         larger=Larger.WORSE,
         tells=WHOLE_RECORD,

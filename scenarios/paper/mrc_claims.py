@@ -16,12 +16,19 @@ from hpn.results.judge.verdict import at_most
 from hpn.scenarios.paper.claim import Claim, Without
 from hpn.scenarios.paper.job_judges import job_of
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding, every
+from hpn.scenarios.paper.meta_claims import victim_and_incast_ms
 from hpn.scenarios.paper.topology_claims import two_layers
+from hpn.scenarios.paper.variants import Variant
 from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flows.framing import wire_bytes
 
 PORT_DOWN, FLAPS = "nic-port-down-eight-planes", "links-flap-multipath"
 _CRASH, _SILENT = "agg-crash-srv6", "agg-dataplane-death-srv6"
 _PORT_DOWN_RC, _FLAPS_RC, _SILENT_RC = f"{PORT_DOWN}-rc", f"{FLAPS}-rc", "agg-dataplane-death-rc"
+
+_INCAST, _INCAST_RC = "incast-victim-multipath", "incast-victim-simai-200g"
+_ALONE_MS = 4 * 8e6 / (2 * 200e6 / 1000) * wire_bytes(4096) / 4096
+"""Its four messages of 1 MB by both ports of its NIC, at the drill's rates."""
 
 _UNREAD = "figure not verified"
 _NIC_BPS, _PLANES = 800 * 10**9, 8
@@ -88,6 +95,13 @@ def agg_lost(found: ClaimEvidence) -> Finding:
     return Finding(text, max(lost) <= 0.05, details=f"{again:,} packets sent again")
 
 
+def victim_unharmed(found: ClaimEvidence) -> Finding:
+    """Judge how much of its rate a flow past an incast loses: nothing, give or take a twentieth."""
+    victim_ms, _ = victim_and_incast_ms(job_of(found.drills[_INCAST]).spans)
+    lost = 1 - _ALONE_MS / victim_ms
+    return Finding(f"{-lost:.0%} of the victim's rate: {victim_ms:.0f} ms, {_ALONE_MS:.0f} ms alone", lost <= 0.05)
+
+
 def nics_of_two_tiers(planes: int, _found: ClaimEvidence) -> Finding:
     """Judge how many NICs two tiers join without oversubscription, with a port of each NIC in every plane."""
     radix = _SWITCH_BPS * planes // _NIC_BPS
@@ -148,6 +162,18 @@ CLAIMS = (
         (_CRASH, _SILENT),
         agg_lost,
         without=(Without(_RC, {_SILENT: _SILENT_RC}),),
+    ),
+    Claim(
+        "mrc-incast",
+        "not of this paper: an incast costs its victim nothing, with RoCE 25 to 75 % (MRC, 2026)",
+        "0 %",
+        f"{_UNREAD}; 3:1 instead of 7:1; the counterfactual is RoCE with DCQCN over lossless switches",
+        (_INCAST,),
+        victim_unharmed,
+        without=(Without(_RC, {_INCAST: _INCAST_RC}),),
+        variants=(Variant(_INCAST_RC, "incast-victim", {"job.congestion": "simai-200g"}),),
+        shortfall="MRC's congestion control and trimming are not here: DCQCN takes marks of the shared link for the"
+        " victim's own",
     ),
     Claim(
         "mrc-size",

@@ -9,13 +9,22 @@ import pytest
 
 from hpn.failover.analysis.denied import DeniedPath
 from hpn.failover.analysis.edge import Edge, EdgeKind
-from hpn.failover.analysis.job import Death, JobEdge, JobMetrics, MessageTimes
+from hpn.failover.analysis.job import Death, JobEdge, JobMetrics, MessageTimes, SpanResult
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.paper.claim import Claim, ClaimAnswer
 from hpn.scenarios.paper.judging import judge
 from hpn.scenarios.paper.measures import ClaimEvidence, Finding
-from hpn.scenarios.paper.mrc_claims import CLAIMS, FLAPS, PORT_DOWN, agg_lost, bypassed, flapping, port_lost
+from hpn.scenarios.paper.mrc_claims import (
+    CLAIMS,
+    FLAPS,
+    PORT_DOWN,
+    agg_lost,
+    bypassed,
+    flapping,
+    port_lost,
+    victim_unharmed,
+)
 from hpn.scenarios.paper.reproduce import drill_file
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.load import load_fabric
@@ -92,6 +101,19 @@ def test_the_mean_pace_while_links_flap_leaves_out_the_settled_end(down: float, 
 def test_a_job_is_unaffected_if_neither_fault_costs_a_twentieth(paces: tuple[float, float], agrees: bool) -> None:
     runs = {name: _run((pace, BEFORE), (FAILURE, REPAIR)) for name, pace in zip(AGGS, paces, strict=True)}
     assert agg_lost(_found(runs)).agrees is agrees
+
+
+@pytest.mark.parametrize(("ms", "agrees"), [(85.0, True), (172.0, False)])
+def test_a_victim_is_unharmed_if_its_messages_take_as_long_as_alone(ms: float, agrees: bool) -> None:
+    run = _run(())
+    assert run.job is not None
+    labels = {"2 to 0": 500.0, "5 to 1": ms}
+    spans = tuple(
+        SpanResult(label, "message", 10**6, 2, 9, each, each, each, 0, 0, 0) for label, each in labels.items()
+    )
+    found = victim_unharmed(_found({"incast-victim-multipath": replace(run, job=replace(run.job, spans=spans))}))
+    assert found.agrees is agrees
+    assert found.ours.endswith(f"of the victim's rate: {ms:.0f} ms, 81 ms alone")
 
 
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.counted], ids=lambda claim: claim.key)

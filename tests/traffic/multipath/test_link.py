@@ -176,6 +176,16 @@ def test_a_denial_tells_when_the_first_lost_packet_left_and_the_round_trip_known
     assert 2 * LATENCY_NS <= denial.rtt_ns <= 2 * LATENCY_NS + SLACK_NS
 
 
+def test_of_two_packets_of_a_path_that_are_found_lost_at_once_the_first_counts() -> None:
+    link = Link([FINE] * 3 + [LOST] + [FINE] * (SETTINGS.paths - 1) + [LOST], most_packets=1)
+    link.post(64 * MTU)
+    link.run()
+    (denial,) = link.paths.denials
+    lost = [(at_ns, packet.path) for at_ns, packet in link.sent if packet.psn24 in {3, 3 + SETTINGS.paths}][:2]
+    assert lost[0][1] == lost[1][1], "they took the same path"
+    assert lost[1][0] > lost[0][0] == denial.sent_ns
+
+
 def test_a_denial_without_a_round_trip_before_says_so() -> None:
     link = Link()
     link.dark = {1}

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hpn.failover.analysis.client import ClientFacts, ClientMetrics
+from hpn.failover.analysis.denied import DeniedPath
 from hpn.failover.analysis.edge import Edge
 from hpn.failover.analysis.placement import Placement
 from hpn.traffic.job.standby import Replaced
@@ -59,6 +60,7 @@ class JobFacts:
     samples: int = 0  # that an iteration trains on; 0: not said
     client: ClientFacts | None = None  # where it was a client: its steps are the iterations
     phantom_marks: bool = False  # it acts on marks, and a phantom queue made them as this kernel has no RED
+    denied: tuple[DeniedPath, ...] = ()  # where queue pairs take many paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,7 @@ class JobMetrics:
     phantom_marks: bool = False  # JobFacts.phantom_marks
     period_ms: float = 0.0  # from the end of an iteration to that of the next, of the same; 0 when there are not two
     checked: int | None = None  # results that were checked, of all ranks; of a client, of steps; None: nobody counted
+    denied: tuple[DeniedPath, ...] = ()  # JobFacts.denied
 
     @property
     def summed_counters(self) -> Mapping[str, int]:

@@ -39,7 +39,8 @@ def metrics_to_dict(metrics: DrillMetrics) -> dict[str, JsonValue]:
     with ``edges`` in the order of ``edges``. An interval is a list of two numbers. None was not measured; an adjacent
     field gives the reason. A lower bound has a flag for it (``open``, ``recovered``, ``unfinished``). An infinite
     number, which no run has, is the text 'Infinity' or '-Infinity', because JSON has none. ``transfers``, ``job``,
-    ``beside`` and the job's ``client`` are omitted where they did not run, ``buffers`` without ``switch:``,
+    ``beside`` and the job's ``client`` are omitted where they did not run, ``denied`` without denied paths, ``buffers``
+    without ``switch:``,
     ``location`` where no expectation is about it, and its ``drains`` and
     ``stretches`` where there are none.
     """
@@ -77,11 +78,11 @@ def _check_version(what: str, version: int) -> None:
 
 
 def _left_out(metrics: DrillMetrics) -> dict[str, bool | set[str]]:
-    """Return the fields to omit: those that even streams, or a job that is no client, do not have."""
+    """Return the fields to omit: those that even streams, or this job, do not have."""
     found: dict[str, bool | set[str]] = {} if metrics.transfers is not None else {"transfers": True}
-    found |= {part: True for part in ("beside", "buffers", "location") if getattr(metrics, part) is None}
+    found |= {part: True for part in ("buffers", "location") if getattr(metrics, part) is None}
     if metrics.location is not None:
         found["location"] = {part for part in ("drains", "stretches") if not getattr(metrics.location, part)}
-    if metrics.job is None:
-        return {**found, "job": True}
-    return {**found, "job": {"client"}} if metrics.job.client is None else found
+    for name, job in (("job", metrics.job), ("beside", metrics.beside)):
+        found[name] = True if job is None else {part for part in ("client", "denied") if not getattr(job, part)}
+    return found

@@ -61,7 +61,20 @@ def transport_of(mistakes: Mistakes, job: dict[str, Plain], spec: FabricSpec | N
             text = f"job.{key.name} is {shorten(job[key.name])}" if key.shown else f"job.{key.name}"
             mistakes.add(("job", key.name), f"{text}, with transport: {kind.name}, {key.why}")
     _check_around(mistakes, kind.name, spec)
+    if spec is not None:
+        _check_ports(mistakes, section, spec.ports_of_nic)
     return kind.settings(**section.model_dump(exclude={"use"}))
+
+
+def _check_ports(mistakes: Mistakes, section: TransportSection, ports: int) -> None:
+    """Note too few paths for the ports of a NIC."""
+    if section.paths < ports:
+        text = f"job.transport.paths is {section.paths}, so that some of a NIC's {ports} ports carry nothing"
+        mistakes.add((*_WHERE, "paths"), f"{text}; write {ports} or more")
+    elif "dark_after" in section.model_fields_set and section.dark_after > section.paths // ports:
+        each = section.paths // ports
+        text = f"job.transport.dark_after is {section.dark_after}, and {section.paths} paths are {each} a port"
+        mistakes.add((*_WHERE, "dark_after"), f"{text}: no port would ever look dark; write {each} or less")
 
 
 def _check_around(mistakes: Mistakes, name: str, spec: FabricSpec | None) -> None:

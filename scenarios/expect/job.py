@@ -9,6 +9,7 @@ from hpn.failover.analysis.phrases import packets, plain
 from hpn.failover.analysis.placement import Placement
 from hpn.scenarios.expect.figure import Figure, edges_of, longest_of, lower_bound, so_far
 from hpn.scenarios.expect.job_metric import edges_with_costs, job_metric, whole_run
+from hpn.scenarios.expect.job_paths import ONE_PATH, takes_many
 from hpn.scenarios.expect.metric import MODELLED, NO_BEFORE, WHOLE_RECORD, Lack, Larger, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Selection
 
@@ -103,8 +104,8 @@ def _retransmitted(_expectation: Selection, _metrics: DrillMetrics, job: JobMetr
 def _paths_denied(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Return how often a queue pair denied a path, over all queue pairs."""
     of = job.summed_counters
-    if not any(name.startswith("path_packets") for name in of):
-        return Figure(None, "its queue pairs take one path at a time: transport is not multipath")
+    if not takes_many(job):
+        return ONE_PATH
     said = f"{of.get('path_answers', 0):,} of {of.get('path_probes', 0):,} probes answered"
     good = f"{of.get('paths_good', 0):,} paths good at the end"
     return _counted(of.get("path_denials", 0), f"{said}, {good}", job)

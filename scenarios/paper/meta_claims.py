@@ -38,13 +38,13 @@ def pinned_and_cut(found: ClaimEvidence) -> Finding:
 def victim_spared(found: ClaimEvidence) -> Finding:
     """Judge how long a flow past an incast takes if receivers admit: no longer than with DCQCN."""
     runs = [found.drills[name] for name in (_GRANTS, _DCQCN)]
-    (grants, to_one), (dcqcn, to_one_dcqcn) = (_victim_and_incast_ms(job_of(run).spans) for run in runs)
+    (grants, to_one), (dcqcn, to_one_dcqcn) = (victim_and_incast_ms(job_of(run).spans) for run in runs)
     text = f"the victim's messages take {grants:.0f} ms, with DCQCN {dcqcn:.0f} ms"
     details = f"those of the incast {to_one:.0f} ms, with DCQCN {to_one_dcqcn:.0f} ms"
     return Finding(text, grants <= dcqcn + job_of(runs[0]).tick_ms, details=details)
 
 
-def _victim_and_incast_ms(spans: Sequence[SpanResult]) -> tuple[float, float]:
+def victim_and_incast_ms(spans: Sequence[SpanResult]) -> tuple[float, float]:
     """Return the mean times of the messages that go to one target, and to the other: 'SOURCE to TARGET'."""
     incast, victim = ([span.mean_ms for span in spans if span.label.endswith(f" to {at}")] for at in (0, 1))
     return fmean(victim), fmean(incast)

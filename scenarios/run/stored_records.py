@@ -100,10 +100,11 @@ def keep(folder: Path, measured: Measurement) -> None:
 def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | set[str] | bool]]:
     """Return the fields to leave out of ``facts.json``: those that do not apply to this run."""
     even = {at: {"transfers"} for at, flow in enumerate(facts.flows) if flow.transfers is None}
-    of_job: dict[str, set[str] | bool] = {"job": True} if facts.job is None else {}
-    if facts.job is not None and facts.job.client is None:
-        of_job = {"job": {"client"}}
-    of_job |= {part: True for part in ("beside", "buffers", "known_paths") if getattr(facts, part) is None}
+    of_job: dict[str, set[str] | bool] = {
+        part: True for part in ("beside", "buffers", "known_paths") if getattr(facts, part) is None
+    }
+    for name, job in (("job", facts.job), ("beside", facts.beside)):
+        of_job[name] = True if job is None else {part for part in ("client", "denied") if not getattr(job, part)}
     of_job |= {} if facts.locating else {"locating": True}
     return {"facts": {"flows": even, **of_job}}
 
@@ -212,6 +213,8 @@ def _impossible_facts(job: JobFacts) -> Iterator[str]:
     times = [at for death in job.deaths for at in (death.at_ns, death.restarted_at_ns) if at is not None]
     if not all(0 <= at < _LARGEST for at in times):
         yield "its job died at a time that is out of range"
+    if not all(0 <= each.sent_ns <= each.at_ns < _LARGEST and 0 <= each.rtt_ns < _LARGEST for each in job.denied):
+        yield "its job denied a path at a time that is none"
     if job.client is not None:
         ended = (rank.ended_at_ns for rank in job.client.ranks)
         counts = [*(rank.steps for rank in job.client.ranks), job.client.reporting, job.client.misread]

@@ -15,7 +15,7 @@ _GENERATED = "\n## Keys of a topology file\n"
 _REPRODUCED = re.compile(r"<!-- hpn reproduce: begin -->.*?<!-- hpn reproduce: end -->", re.DOTALL)
 """The table that ``hpn reproduce --markdown`` writes: its cells hold what the judges of the claims say."""
 _MOST_WORDS = {"README.md": 900, "CHANGELOG.md": 600}
-_BY_HAND = 23_740
+_BY_HAND = 23_790
 """docs/ as a whole without what code writes, which grows: tables of keys, of claims and of make targets."""
 _WRITTEN = ("client-table.md", "costs.md", "location-table.md", "network-table.md", "profile-table.md")
 """Pages that make targets write."""

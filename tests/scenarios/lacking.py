@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from hpn.failover.analysis.denied import DeniedPath
 from hpn.failover.analysis.downtime import Downtime
 from hpn.failover.analysis.job import Done, Iteration, JobEdge, JobMetrics, MessageTimes, SpanResult
 from hpn.failover.analysis.model import DrillMetrics, FlowResult, Goodput, NoiseFloor, Relation
@@ -97,7 +98,9 @@ def _job(
         (replace(edge, rate_before=before),) * 2, 100 * did, 0, (), 8,
         {"a": dict(_COUNTERS)} if did else {}, 0, open_ms, checked=2 * iterations,
     )  # fmt: skip
-    return replace(found, placements=(Placement("settled", 2, 0, (), (_TIER,)),) if did else ())
+    denied = DeniedPath(NIC, 0, FAILURE.inject_before_ns + MS, FAILURE.inject_before_ns + 9 * MS, 2 * MS)
+    looked = (Placement("settled", 2, 0, (), (_TIER,)),)
+    return replace(found, placements=looked, denied=(denied,)) if did else found
 
 
 _STILL = JobEdge(0.0, 0.0, 0.0, 0.0, False, 0.0)

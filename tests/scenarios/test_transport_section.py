@@ -113,11 +113,26 @@ def test_settings_are_read_and_recovery_is_selective() -> None:
             ", srv6: {}, mtu: 4199",
             "job.path_mtu 4096 needs an mtu of 4200, the topology has 4199; write path_mtu: 2048 or mtu: 4200",
         ),
+        (
+            "transport: {use: multipath, paths: 7}",
+            ", planes: 8",
+            "d.yaml:6: job.transport.paths is 7, so that some of a NIC's 8 ports carry nothing; write 8 or more",
+        ),
+        (
+            "transport: {use: multipath, paths: 32, dark_after: 5}",
+            ", planes: 8",
+            "d.yaml:6: job.transport.dark_after is 5, and 32 paths are 4 a port: no port would ever look dark; write 4",
+        ),
     ],
 )
 def test_what_it_does_not_go_with_is_refused_with_its_place(section: str, topology: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         _drill(section, topology)
+
+
+@pytest.mark.parametrize("section", ["{use: multipath, paths: 8}", "{use: multipath, paths: 32, dark_after: 4}"])
+def test_a_path_for_each_port_is_enough(section: str) -> None:
+    assert _drill(f"transport: {section}", ", planes: 8").job is not None
 
 
 def test_a_client_brings_its_own_transport() -> None:

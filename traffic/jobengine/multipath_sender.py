@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from hpn.traffic.congestion.control import CongestionControl
 from hpn.traffic.jobengine.sending_end import Ended, SendingEnd, Turn, earlier
-from hpn.traffic.jobengine.setup import QueuePair
+from hpn.traffic.jobengine.setup import QueuePair, QueuePairReport
 from hpn.traffic.multipath.paths import Paths
 from hpn.traffic.multipath.requester import MultipathRequester
 from hpn.traffic.multipath.round_trips import RoundTrips
@@ -111,6 +112,10 @@ class MultipathSender(SendingEnd):
             self.control.on_acked(heard.packets * self._packet_bytes, heard.rtt_ns, now_ns)
             self._pace(now_ns)
         return self._ended(list(heard.completions), now_ns)
+
+    def report(self) -> QueuePairReport:
+        """Return the report of this queue pair, with the denials of its paths."""
+        return replace(super().report(), denials=tuple(self.requester.paths.denials))
 
     def path_counters(self) -> Mapping[str, int]:
         """Return what its paths did and carried; ``paths_good`` is the number of good ones now."""

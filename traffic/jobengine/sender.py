@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from hpn.traffic.congestion.control import CongestionControl
+from hpn.traffic.flows.framing import wire_bytes
 from hpn.traffic.jobengine.multipath_sender import MultipathSender
 from hpn.traffic.jobengine.rehash import Rounds
 from hpn.traffic.jobengine.sending_end import Ended, SendingEnd, Turn, earlier
@@ -128,13 +129,22 @@ def port_rate_bps(setup: JobSetup, nic: str) -> int:
     return max(setup.port_rate_bps[nic])
 
 
+def _slack_ns(setup: JobSetup, rate_bps: int) -> int:
+    """Return how much later than usual an acknowledgement may come, at ports of that rate.
+
+    Its receiver delays it, both ends look once a tick, and a full packet may be in front, there and back.
+    """
+    packet_ns = wire_bytes(setup.transport.path_mtu) * 8 * 10**9 // rate_bps
+    return setup.acks.delay_ns + 2 * setup.tick_ns + 2 * packet_ns
+
+
 def sending_end(setup: JobSetup, pair: QueuePair, life: Incarnation) -> SendingEnd:
     """Return the sending end of a job's queue pair."""
     policy, transport = setup.rehash, setup.transport
     if transport.multipath is not None:
         rates_bps = setup.port_rate_bps[pair.flow.src_nic]
         control = setup.control.control(sum(rates_bps), setup.scale)
-        slack_ns = setup.acks.delay_ns + 2 * setup.tick_ns
+        slack_ns = _slack_ns(setup, min(rates_bps))
         return MultipathSender(pair, transport, control, transport.multipath, len(rates_bps), slack_ns)
     control = setup.control.control(port_rate_bps(setup, pair.flow.src_nic), setup.scale)
     if policy is None:

@@ -13,6 +13,7 @@ from hpn.traffic.congestion.control import Parameters
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.jobengine.rehash import Cause, RehashPolicy
+from hpn.traffic.multipath.denials import Denial
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.streams.qp import AckPolicy
 from hpn.traffic.transport.port_recovery import PortRecovery
@@ -172,6 +173,7 @@ class QueuePairReport:
     packets_again: int
     bytes_acknowledged: int  # payload, each byte once
     died_at_ns: int | None
+    denials: tuple[Denial, ...] = ()  # of a multipath queue pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hpn.traffic.multipath.denials import MOST_DENIALS, Denial, Loss
 from hpn.traffic.multipath.settings import Multipath
 from hpn.traffic.multipath.states import ASSUMED_BAD, DENIED, GOOD, SKIPPED, PathState
 
@@ -38,7 +39,8 @@ class Paths:
         self._ports = list(ports)
         self._states = [GOOD] * len(ports)
         self._losses = [0] * len(ports)  # since the last arrival
-        self._losing: set[int] = set()  # paths with losses since the last arrival
+        self._losing: dict[int, Loss] = {}  # paths with losses since the last arrival, each with the first
+        self._denials: list[Denial] = []
         self._until_ns: dict[int, int] = {}  # skipped paths: until when
         self._silent: Counter[int] = Counter()  # by port: paths denied since anything came back from it
         self._turns: Counter[int] = Counter()  # by port: whose turn it is among those that carry
@@ -80,6 +82,11 @@ class Paths:
             dict(self._packets), of["skips"], of["denials"], of["assumed"], of["probes"], of["answers"], good
         )
 
+    @property
+    def denials(self) -> Sequence[Denial]:
+        """Denials so far, the first ``MOST_DENIALS`` of them."""
+        return self._denials
+
     def take(self, port: int, count: int) -> list[int]:
         """Return the paths of the next ``count`` packets that leave by ``port``, each after the other."""
         carrying = self._carrying[port]
@@ -104,14 +111,15 @@ class Paths:
         """Handle data that arrived by these paths: their ports are not dark."""
         for path in paths:
             self._losses[path] = 0
-            self._losing.discard(path)
+            self._losing.pop(path, None)
             self._silent.pop(self._ports[path], None)
 
-    def on_lost(self, paths: Iterable[int], now_ns: int) -> None:
-        """Handle a lost packet of each of these paths."""
-        for path in paths:
+    def on_lost(self, losses: Iterable[Loss], now_ns: int) -> None:
+        """Handle lost packets, each of another path."""
+        for loss in losses:
+            path = loss.path
             self._losses[path] += 1
-            self._losing.add(path)
+            self._losing.setdefault(path, loss)
             if self._losses[path] >= self._settings.deny_after and not self._states[path].probed:
                 self._deny(path, now_ns)
         self._arrange()
@@ -126,7 +134,7 @@ class Paths:
         for each, state in enumerate(self._states):
             if each == path or (state is ASSUMED_BAD and self._ports[each] == port):
                 self._losses[each] = 0
-                self._losing.discard(each)
+                self._losing.pop(each, None)
                 if state.probed:
                     self._set(each, GOOD)
         self._arrange()
@@ -163,8 +171,10 @@ class Paths:
         return (probed + probed)[at : at + count]
 
     def _deny(self, path: int, now_ns: int) -> None:
-        port = self._ports[path]
+        port, first = self._ports[path], self._losing[path]
         self._events["denials"] += 1
+        if len(self._denials) < MOST_DENIALS:
+            self._denials.append(Denial(port, first.sent_ns, now_ns, first.rtt_ns))
         self._set(path, DENIED)
         if self._probe_ns is None:
             self._probe_ns = now_ns + self._settings.probe_interval_ns

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hpn.traffic.multipath.denials import Loss
 from hpn.traffic.multipath.paths import Paths
-from hpn.traffic.multipath.round_trips import RoundTrips
+from hpn.traffic.multipath.round_trips import MOST_EXPIRIES, RoundTrips
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.streams.qp import QpState
@@ -49,12 +50,13 @@ class MultipathRequester(Postings):
         # Of each packet of the window, by its PSN: its last path, its place among all that was sent, and its copies.
         self._path, self._serial = np.zeros(size, np.intp), np.zeros(size, np.int64)
         self._sent_ns, self._status = np.zeros(size, np.int64), np.zeros(size, np.uint8)
-        self._copies = np.zeros(size, np.int64)
+        self._copies, self._rtt_ns = np.zeros(size, np.int64), np.zeros(size, np.int64)  # as known when it was sent
         self._serials = 0  # packets sent in all
         self._lost = self._in_flight = 0  # packets that wait to be sent again; packets under way
         self._heard: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # by path: serial of the last packet that arrived
         self._by_value: dict[int, int] = {}
-        self._oldest_ns = 0  # when the oldest packet in flight was sent
+        self._expiries = np.zeros(size, np.uint8)  # of each packet, as ``RoundTrips`` had them when it left
+        self._oldest_ns: dict[int, int] = {}  # by these: when the oldest packet in flight was sent
         self._timer_ns = 0  # begin of the present try
         self._tries = 0  # expiries since anything arrived
         self._wait_ns = transport.timer.wait_ns(0)
@@ -77,7 +79,7 @@ class MultipathRequester(Postings):
         if most_packets <= 0 or not self.paths.carries(port) or self.state is not QpState.READY:
             return runs
         if self._in_flight == 0:
-            self._oldest_ns = now_ns
+            self._oldest_ns.clear()
             if self._sent == self._acknowledged:
                 self._timer_ns = now_ns
         if self._lost:
@@ -125,9 +127,7 @@ class MultipathRequester(Postings):
         due = [] if (waits := self.paths.next_ns()) is None else [waits]
         if self._acknowledged < self._sent:
             due.append(self._timer_ns + self._wait_ns)
-        if self._in_flight:
-            due.append(self._oldest_ns + self._trips.patience_ns)
-        return min(due, default=None)
+        return min((*due, *self._expiries_ns()), default=None)
 
     def on_timer(self, now_ns: int) -> tuple[list[Completion], list[int]]:
         """Advance time; return completions, if the queue pair has given up, and the paths to probe now."""
@@ -139,11 +139,13 @@ class MultipathRequester(Postings):
             self._try(self._tries + 1)
             self._timer_ns = now_ns
             self._timeouts += 1
-        if self._in_flight and now_ns >= self._oldest_ns + self._trips.patience_ns:
+        if any(due_ns <= now_ns for due_ns in self._expiries_ns()):
             slots = self._window()
-            late = (self._status[slots] == _FLIGHT) & (self._sent_ns[slots] <= now_ns - self._trips.patience_ns)
-            self._lose(slots[late], now_ns)
-            self._trips.on_expiry()
+            patience_ns = np.array([self._trips.patience_ns(expiries) for expiries in range(MOST_EXPIRIES + 1)])
+            late = self._sent_ns[slots] + patience_ns[self._expiries[slots]] <= now_ns
+            lost = slots[late & (self._status[slots] == _FLIGHT)]
+            self._trips.on_expiry(int(self._expiries[lost].max()))
+            self._lose(lost, now_ns)
             self._look_for_oldest(slots)
         return [], self.paths.on_timer(now_ns)
 
@@ -189,11 +191,23 @@ class MultipathRequester(Postings):
         self._status[slots] = _LOST
         self._lost += len(slots)
         self._in_flight -= len(slots)
-        self.paths.on_lost(sorted({*self._path[slots].tolist()}), now_ns)
+        in_order = slots[np.argsort(self._serial[slots])]
+        paths, first = np.unique(self._path[in_order], return_index=True)
+        firsts = in_order[first]
+        known = zip(paths.tolist(), self._sent_ns[firsts].tolist(), self._rtt_ns[firsts].tolist(), strict=True)
+        self.paths.on_lost(map(Loss._make, known), now_ns)
 
     def _look_for_oldest(self, slots: Places) -> None:
+        self._oldest_ns.clear()
         if self._in_flight:
-            self._oldest_ns = int(self._sent_ns[slots[self._status[slots] == _FLIGHT]].min())
+            flying = slots[self._status[slots] == _FLIGHT]
+            for expiries in np.unique(self._expiries[flying]).tolist():
+                self._oldest_ns[expiries] = int(self._sent_ns[flying[self._expiries[flying] == expiries]].min())
+
+    def _expiries_ns(self) -> list[int]:
+        """Return when the oldest packets in flight count as lost."""
+        patience_ns = self._trips.patience_ns
+        return [since_ns + patience_ns(expiries) for expiries, since_ns in self._oldest_ns.items()]
 
     def _window(self) -> Places:
         """Return the slots of all packets that are sent and not acknowledged up to, in order."""
@@ -220,6 +234,8 @@ class MultipathRequester(Postings):
         self._path[slots], self._sent_ns[slots], self._status[slots] = paths, now_ns, _FLIGHT
         self._serial[slots] = np.arange(self._serials, self._serials + count)
         self._copies[slots] = self._copies[slots] + 1 if again else 1
+        self._rtt_ns[slots], self._expiries[slots] = self._trips.smooth_ns, self._trips.expiries
+        self._oldest_ns.setdefault(self._trips.expiries, now_ns)
         self._serials += count
         self._in_flight += count
         last = again or stop == self._acknowledged + self._transport.window_packets
@@ -232,4 +248,5 @@ class MultipathRequester(Postings):
 
     def _end(self, status: Status, now_ns: int) -> list[Completion]:
         self._lost = self._in_flight = 0
+        self._oldest_ns.clear()
         return super()._end(status, now_ns)

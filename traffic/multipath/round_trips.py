@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+MOST_EXPIRIES = 6
+
 
 class RoundTrips:
     """Estimate of round trips; ``slack_ns``: what an acknowledgement may be late by, and a tick of both ends.
 
-    Until the first one is known a round trip may take ``first_ns``, and never longer.
+    Until the first one is known a round trip may take ``first_ns``, and never longer. ``expiries``: how often packets
+    were not heard of since the last one was known. A packet keeps the number of when it left: other packets that are
+    lost say nothing of its path.
     """
 
     def __init__(self, slack_ns: int, first_ns: int) -> None:
@@ -14,8 +18,13 @@ class RoundTrips:
         self._first_ns = first_ns
         self._smooth_ns = self._varies_ns = 0.0
         self._known = False
-        self._expiries = 0
-        self.patience_ns = first_ns
+        self._once_ns = first_ns
+        self.expiries = 0
+
+    @property
+    def smooth_ns(self) -> int:
+        """Smoothed round trip; 0 until the first one is known."""
+        return round(self._smooth_ns)
 
     def on_round_trip(self, rtt_ns: int) -> None:
         """Handle a round trip."""
@@ -24,15 +33,17 @@ class RoundTrips:
             self._smooth_ns += (rtt_ns - self._smooth_ns) / 8
         else:
             self._known, self._smooth_ns, self._varies_ns = True, rtt_ns, rtt_ns / 2
-        self._expiries = 0
-        self._work_out()
+        self._once_ns = min(int(self._smooth_ns + 4 * self._varies_ns + self._slack_ns), self._first_ns)
+        self.expiries = 0
 
-    def on_expiry(self) -> None:
-        """Handle packets that nothing was heard of: the next ones have twice the time until a round trip is known."""
-        self._expiries += 1
-        self._work_out()
+    def on_expiry(self, expiries: int) -> None:
+        """Handle packets that left after so many expiries and were not heard of: the next have twice their time.
 
-    def _work_out(self) -> None:
-        if self._known:
-            patience_ns = self._smooth_ns + 4 * self._varies_ns + self._slack_ns
-            self.patience_ns = min(int(patience_ns) << min(self._expiries, 6), self._first_ns)
+        Those that left before an earlier expiry are of its flight, and count once with it.
+        """
+        if expiries >= self.expiries:
+            self.expiries = min(self.expiries + 1, MOST_EXPIRIES)
+
+    def patience_ns(self, expiries: int) -> int:
+        """Return how long a packet that left after so many expiries may take."""
+        return min(self._once_ns << expiries, self._first_ns)

@@ -106,6 +106,7 @@ def job_metrics(
         placements=facts.placements,
         client=_client(facts.client, end_ns, measured=bool(iterations or deaths)),
         phantom_marks=facts.phantom_marks,
+        denied=facts.denied,
         checked=_checked(facts, spans) if facts.client is None else facts.client.compared,
     )
 

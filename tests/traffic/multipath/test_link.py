@@ -7,11 +7,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.traffic.multipath.denials import MOST_DENIALS, Denial, Loss
+from hpn.traffic.multipath.paths import Paths
 from hpn.traffic.multipath.states import ASSUMED_BAD, DENIED, GOOD, SKIPPED
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.work import Status
 from tests.traffic.multipath.link import MOST_LATE_NS, MOST_PACKETS, SETTINGS, SLACK_NS, TRANSPORT, Link
-from tests.traffic.transport.link import FINE, LATENCY_NS, LOST, MTU, Fate
+from tests.traffic.transport.link import FINE, LATENCY_NS, LOST, MTU, PACKET_NS, Fate
 
 BEFORE_WRAP = 2**24 - 20
 ROUND_NS = 2 * LATENCY_NS + SLACK_NS
@@ -156,3 +158,63 @@ def test_packets_beyond_the_window_are_never_taken_and_old_acknowledgements_chan
     sack = link.responder.acknowledge()
     assert link.requester.on_sack(sack._replace(psn=(1 << 23) & PSN_MASK), 1).packets == 0
     assert link.requester.progress() == 0
+
+
+@given(st.integers(0, SETTINGS.paths - 1), st.integers(1, MOST_PACKETS))
+def test_a_denial_tells_when_the_first_lost_packet_left_and_the_round_trip_known_then(path: int, most: int) -> None:
+    link = Link(most_packets=most)
+    link.post(200 * MTU)
+    link.run(until_ns=60_000)
+    link.dark, dark_ns, under_way = {path}, link.now_ns, len(link.sent)
+    link.post(600 * MTU)
+    link.run()
+    (denial,) = link.paths.denials
+    by_it = [at_ns for at_ns, packet in link.sent[under_way:] if packet.path == path]
+    assert denial.sent_ns == by_it[0] >= dark_ns
+    assert denial.at_ns >= by_it[-1], "nothing leaves by it afterwards"
+    assert denial.port == link.paths.port(path)
+    assert 2 * LATENCY_NS <= denial.rtt_ns <= 2 * LATENCY_NS + SLACK_NS
+
+
+def test_of_two_packets_of_a_path_that_are_found_lost_at_once_the_first_counts() -> None:
+    link = Link([FINE] * 3 + [LOST] + [FINE] * (SETTINGS.paths - 1) + [LOST], most_packets=1)
+    link.post(64 * MTU)
+    link.run()
+    (denial,) = link.paths.denials
+    lost = [(at_ns, packet.path) for at_ns, packet in link.sent if packet.psn24 in {3, 3 + SETTINGS.paths}][:2]
+    assert lost[0][1] == lost[1][1], "they took the same path"
+    assert lost[1][0] > lost[0][0] == denial.sent_ns
+
+
+def test_a_denial_without_a_round_trip_before_says_so() -> None:
+    link = Link()
+    link.dark = {1}
+    link.post(8 * MTU)
+    link.run()
+    (denial,) = link.paths.denials
+    assert (denial.sent_ns, denial.rtt_ns) == (0, 0)
+
+
+def test_denials_are_remembered_up_to_a_limit_and_counted_beyond() -> None:
+    paths = Paths(SETTINGS, [0] * SETTINGS.paths)
+    for turn in range(MOST_DENIALS + 2):
+        paths.on_lost([Loss(0, turn, 1)], turn + 1)
+        paths.on_answered(0)
+    assert len(paths.denials) == MOST_DENIALS
+    assert paths.counters.denials == MOST_DENIALS + 2
+    assert paths.denials[7] == Denial(0, 7, 8, 1)
+
+
+@given(st.integers(1, SETTINGS.paths - 1))
+def test_lost_packets_give_those_of_other_paths_no_more_time(dark: int) -> None:
+    """Most paths fail at once, and no round trip is known until a packet finds one that works."""
+    link = Link(most_packets=1)
+    link.post(200 * MTU)
+    link.run()
+    link.dark, at_ns = set(range(dark)), link.now_ns
+    link.post(SETTINGS.paths * MTU)
+    link.run()
+    link.check_delivered()
+    at_first = [each for each in link.paths.denials if each.sent_ns - at_ns < SETTINGS.paths * PACKET_NS]
+    assert len(at_first) == dark
+    assert all(each.at_ns - each.sent_ns <= 2 * LATENCY_NS + 2 * SLACK_NS for each in at_first)

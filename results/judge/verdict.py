@@ -20,7 +20,8 @@ _LOWER = frozenset({"at_least", "above"})
 _GAIN = re.compile(r"\b(goodput|busbw|iterations (during|after))\b")
 _HARM = re.compile(
     r"\b(outage|impairment|gap|lost|loss|impaired|deaths|unrecovered|wrong|retransmitted|incomplete|detect|switch|converge|"
-    r"converged|recover|downtime|time|queue|drops|pause|storms|deadlocks|imbalance|apart|fct|floor|located|alarms|drained)\b"
+    r"converged|recover|downtime|time|queue|drops|pause|storms|deadlocks|imbalance|apart|fct|floor|located|alarms|drained|"
+    r"bypass)\b"
 )
 """Figures of which more is better, and worse, whatever the limit: for checks of an older hpn, which do not tell."""
 

@@ -107,7 +107,7 @@ def held_against_tiers(fabric: Fabric, down: frozenset[str]) -> int:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_next_hops_without_valleys_are_those_of_networkx(seed: int) -> None:
-    fabric = build(strangers.spec_of(strangers.fabric(f"networkx/{seed}")))
+    fabric = build(strangers.spec_of(strangers.fabric(f"networkx/{seed}", strangers.TIERS)))
     assert sum(held_against_tiers(fabric, down) for down in failures(fabric)) > 0
 
 

@@ -21,6 +21,7 @@ from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.drill.workload import queue_pairs_of
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import topology_from
 from hpn.testbed.fabric.model import Fabric, LinkKind
@@ -41,6 +42,8 @@ _ARCHITECTURES = {
     "hpn": 10, "dual-tor-clos": 3, "single-tor": 2, "stacked-dual-tor": 1, "dcn-plus": 2, "rail-only": 1, "fat-tree": 1,
     "same-rail": 2, "wired": 3, "torus": 1, "full-mesh": 1, "dragonfly": 1, "slim-fly": 1,
 }  # fmt: skip
+TIERS = {name: many for name, many in _ARCHITECTURES.items() if name == "wired" or not ARCHITECTURES[name].direct}
+"""Those with Aggs above their ToRs, and what is wired like them."""
 _GRIDS = {"torus": ((3, 3), (4, 3), (5,), (2, 2, 3)), "full-mesh": ((4, 2), (3, 3), (5,), (2, 2, 2))}
 """Switches along each dimension."""
 _DIRECT = (*_GRIDS, "dragonfly", "slim-fly")

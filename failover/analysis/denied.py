@@ -6,6 +6,7 @@ longer by the scale, and so is the time: their quotient is what carries over.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hpn.failover.analysis.budget import Interval
@@ -44,3 +45,9 @@ class DeniedPath:
         """Return the ends of ``round_trips``: both times are late by up to a tick, the round trip is as measured."""
         rtt_ms = self.rtt_ns / 1e6
         return Interval(max(0.0, self.ms - tick_ms) / rtt_ms, (self.ms + tick_ms) / rtt_ms)
+
+
+def denied_at(denied: Iterable[DeniedPath], edges: Iterable[Edge]) -> list[tuple[Edge, DeniedPath]]:
+    """Return the denials of known round trip whose first lost packet left at one of these edges, each with its edge."""
+    known = [each for each in denied if each.rtt_ns]
+    return [(edge, each) for edge in edges for each in known if each.is_of(edge)]

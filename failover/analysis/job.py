@@ -285,3 +285,8 @@ class JobMetrics:
                 " answer; run it in virtual time, or ask for marker: nft and find its own limits"
             )
         return tuple(found)
+
+
+def absent_parts(job: JobFacts | JobMetrics) -> set[str]:
+    """Return the fields that a file omits: those of clients and of multipath queue pairs, where there are none."""
+    return {part for part in ("client", "denied") if not getattr(job, part)}

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
+from hpn.failover.analysis.job import absent_parts
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.run.files import first_mistake, parse
 from hpn.testbed.errors import InputError
@@ -40,9 +41,8 @@ def metrics_to_dict(metrics: DrillMetrics) -> dict[str, JsonValue]:
     field gives the reason. A lower bound has a flag for it (``open``, ``recovered``, ``unfinished``). An infinite
     number, which no run has, is the text 'Infinity' or '-Infinity', because JSON has none. ``transfers``, ``job``,
     ``beside`` and the job's ``client`` are omitted where they did not run, ``denied`` without denied paths, ``buffers``
-    without ``switch:``,
-    ``location`` where no expectation is about it, and its ``drains`` and
-    ``stretches`` where there are none.
+    without ``switch:``. ``location`` is omitted where no expectation is about it, and its ``drains`` and ``stretches``
+    where there are none.
     """
     found: dict[str, JsonValue] = from_json(metrics_json(metrics))
     return found
@@ -84,5 +84,5 @@ def _left_out(metrics: DrillMetrics) -> dict[str, bool | set[str]]:
     if metrics.location is not None:
         found["location"] = {part for part in ("drains", "stretches") if not getattr(metrics.location, part)}
     for name, job in (("job", metrics.job), ("beside", metrics.beside)):
-        found[name] = True if job is None else {part for part in ("client", "denied") if not getattr(job, part)}
+        found[name] = True if job is None else absent_parts(job)
     return found

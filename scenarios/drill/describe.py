@@ -155,9 +155,10 @@ def _spray(job: JobSpec) -> Iterator[str]:
 
 def _multipath(settings: Multipath | None) -> Iterator[str]:
     if settings is not None:
+        trims = "" if settings.trimmed_dscp is None else "; a packet that a switch trimmed goes again by another one"
         yield (
             f"each packet takes the next of {settings.paths} paths; one that lost {settings.deny_after} in a row is"
-            f" denied, and probed every {format_duration(settings.probe_interval_ns)}"
+            f" denied, and probed every {format_duration(settings.probe_interval_ns)}{trims}"
         )
 
 

@@ -78,6 +78,9 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
         elif spec is not None and balances(spec):
             text = f"{name} compares reports of one path, and switches choose among many; leave out switch.balancing"
             mistakes.add(("job", "congestion"), f"job.congestion: {text}")
+    if chosen is not None and chosen.kind.many_paths and many is None:
+        text = f"{chosen.base.name} takes marks from acknowledgements that name them; write transport: multipath"
+        mistakes.add(("job", "congestion"), f"job.congestion: {text}")
     if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
     return JobSpec(

@@ -72,6 +72,7 @@ def _multipath(settings: Multipath | None) -> dict[str, str | int | float]:
         "multipath_skip_for_ms": settings.skip_for_ns / 1e6,
         "multipath_deny_after": settings.deny_after,
         "multipath_dark_after": settings.dark_after,
+        "multipath_trimming": "no" if settings.trimmed_dscp is None else f"dscp {settings.trimmed_dscp}",
     }
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from hpn.scenarios.drill.client_section import has_client
-from hpn.testbed.fabric.buffers import balances, rdma_marker
+from hpn.testbed.fabric.buffers import balances, rdma_marker, trimmed_dscp
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.fabric.values import Strict
 from hpn.testbed.files.check import Mistakes, did_you_mean
@@ -63,7 +63,8 @@ def transport_of(mistakes: Mistakes, job: dict[str, Plain], spec: FabricSpec | N
     _check_around(mistakes, kind.name, spec)
     if spec is not None:
         _check_ports(mistakes, section, spec.ports_of_nic)
-    return kind.settings(**section.model_dump(exclude={"use"}))
+    dscp = None if spec is None else trimmed_dscp(spec)
+    return kind.settings(**section.model_dump(exclude={"use"}), trimmed_dscp=dscp)
 
 
 def _check_ports(mistakes: Mistakes, section: TransportSection, ports: int) -> None:
@@ -87,6 +88,9 @@ def _check_around(mistakes: Mistakes, name: str, spec: FabricSpec | None) -> Non
         mistakes.add(_WHERE, f"job.transport: {name}: {text}")
     if spec is not None and spec.srv6 is not None and rdma_marker(spec) is not None:
         text = "the outer header of SRv6 takes congestion marks away with it; leave srv6 out, or what marks"
+        mistakes.add(_WHERE, f"job.transport: {name}: {text}")
+    if spec is not None and spec.srv6 is not None and trimmed_dscp(spec) is not None:
+        text = "switches trim IPv4, and SRv6's outer header is IPv6; leave srv6 out, or trim"
         mistakes.add(_WHERE, f"job.transport: {name}: {text}")
     if spec is not None and spec.nic.binds:
         text = "a bound queue pair leaves by one port alone; write nic: {port_selection: hash} in the topology"

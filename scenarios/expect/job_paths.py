@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hpn.failover.analysis.denied import DeniedPath
+from hpn.failover.analysis.denied import DeniedPath, denied_at
+from hpn.failover.analysis.edge import Edge
 from hpn.failover.analysis.job import JobMetrics
-from hpn.failover.analysis.model import DrillMetrics, EdgeResult
+from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.phrases import plain
 from hpn.scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
 from hpn.scenarios.expect.job_metric import job_metric
@@ -26,16 +27,16 @@ def _bypass(expectation: Selection, metrics: DrillMetrics, job: JobMetrics) -> F
     edges = edges_of(expectation, metrics)
     if not edges:
         return NO_EDGE
-    told = [(edge, each) for edge in edges for each in job.denied if each.is_of(edge.edge) and each.rtt_ns]
+    told = denied_at(job.denied, [edge.edge for edge in edges])
     if not told:
         return Figure(None, "no path was denied of which a packet was lost then, and the round trip known")
     return longest_of([_of_path(edge, each, len(told), job.tick_ms) for edge, each in told])
 
 
-def _of_path(edge: EdgeResult, denied: DeniedPath, count: int, tick_ms: float) -> Figure:
+def _of_path(edge: Edge, denied: DeniedPath, count: int, tick_ms: float) -> Figure:
     where = f"port {denied.port} of {denied.nic}"
     times = f"{plain(denied.ms, 3)} ms, round trip {plain(denied.rtt_ns / 1e6, 3)} ms"
-    said = f"{edge.edge.label}: longest of {count:,} denied paths, by {where}: {times}"
+    said = f"{edge.label}: longest of {count:,} denied paths, by {where}: {times}"
     return Figure(denied.round_trips, said, *denied.within(tick_ms))
 
 

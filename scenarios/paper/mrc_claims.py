@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 
+from hpn.failover.analysis.denied import denied_at
 from hpn.failover.analysis.job import JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind
 from hpn.results.judge.verdict import at_most
@@ -60,7 +61,7 @@ def bypassed(found: ClaimEvidence) -> Finding:
     metrics = found.drills[PORT_DOWN]
     job = job_of(metrics)
     failures = [edge.edge for edge in metrics.edges if edge.edge.kind is EdgeKind.FAILURE]
-    told = [each for each in job.denied if each.rtt_ns and any(each.is_of(edge) for edge in failures)]
+    told = [each for _, each in denied_at(job.denied, failures)]
     if not told:
         return Finding("the job dies" if job.deaths else "no path is denied", False)
     worst = max(told, key=lambda each: each.round_trips)
@@ -167,13 +168,12 @@ CLAIMS = (
         "mrc-incast",
         "not of this paper: an incast costs its victim nothing, with RoCE 25 to 75 % (MRC, 2026)",
         "0 %",
-        f"{_UNREAD}; 3:1 instead of 7:1; the counterfactual is RoCE with DCQCN over lossless switches",
+        f"{_UNREAD}; 3:1 instead of 7:1; its congestion control is taken to be Ultra Ethernet's (NSCC), as its own was"
+        " not read; the counterfactual is RoCE with DCQCN over lossless switches",
         (_INCAST,),
         victim_unharmed,
         without=(Without(_RC, {_INCAST: _INCAST_RC}),),
         variants=(Variant(_INCAST_RC, "incast-victim", {"job.congestion": "simai-200g"}),),
-        shortfall="MRC's congestion control and trimming are not here: DCQCN takes marks of the shared link for the"
-        " victim's own",
     ),
     Claim(
         "mrc-size",

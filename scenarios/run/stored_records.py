@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter
 
-from hpn.failover.analysis.job import JobFacts
+from hpn.failover.analysis.job import JobFacts, absent_parts
 from hpn.failover.analysis.metrics.byflow import by_flow
 from hpn.results.run.arrays import ExpectedArray, stored, write_arrays
 from hpn.results.run.files import check_memory, read
@@ -104,7 +104,7 @@ def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | set[
         part: True for part in ("beside", "buffers", "known_paths") if getattr(facts, part) is None
     }
     for name, job in (("job", facts.job), ("beside", facts.beside)):
-        of_job[name] = True if job is None else {part for part in ("client", "denied") if not getattr(job, part)}
+        of_job[name] = True if job is None else absent_parts(job)
     of_job |= {} if facts.locating else {"locating": True}
     return {"facts": {"flows": even, **of_job}}
 

@@ -67,6 +67,12 @@ def checkpoint_dscp(spec: FabricSpec) -> int:
     return 0 if spec.second_class is None else spec.second_class.dscp
 
 
+def trimmed_dscp(spec: FabricSpec) -> int | None:
+    """Return the DSCP of packets that switches cut to their headers; None if they cut none."""
+    trims = spec.switch is not None and any(each.trim for each in spec.switch.in_force)
+    return _switch(spec).trimming.dscp if trims else None
+
+
 def shared_bytes(fabric: Fabric, node: str) -> int:
     """Return the buffer of a switch that its ports share: what is left beside the headroom of its lossless classes."""
     switch = _switch(fabric.spec)

@@ -209,6 +209,7 @@ def test_checkpoints_have_the_dscp_of_the_second_class_and_nothing_else_has() ->
     [
         ("incast-dcqcn", True),
         ("paths-elephants-plb", True),
+        ("incast-trimmed", True),
         ("incast-swift", False),
         ("incast-pfc-hpcc", False),
         ("incast-receiver-driven", False),

@@ -18,6 +18,7 @@ from hpn.testbed.files.document import parse
 from hpn.traffic.multipath.settings import Multipath
 
 MS = 1_000_000
+_TRIMS = "{priority: 3, dscp: [3], weight: 15, limit: 100 KB, trim: yes}"
 
 
 def _drill(section: str, topology: str = "", more: str = "") -> Drill:
@@ -31,6 +32,16 @@ job:
 expect: [job_survives: yes]
 """
     return drill_from(parse(text, "d.yaml"), Path())
+
+
+def test_what_switches_trim_is_known_to_the_transport_the_manifest_and_the_plan_in_words() -> None:
+    for topology, dscp in ((f", switch: {{classes: [{_TRIMS}]}}", 11), (", switch: {}", None), ("", None)):
+        drill = _drill("transport: multipath", topology)
+        assert drill.job is not None
+        assert drill.job.multipath == Multipath(trimmed_dscp=dscp)
+        fabric = build(drill.topology)
+        assert told(drill.job, fabric)["multipath_trimming"] == ("dscp 11" if dscp else "no")
+        assert any("trimmed" in line for line in traffic_in_words(drill, fabric)) == (dscp is not None)
 
 
 @pytest.mark.parametrize("section", ["gpus: 1", "transport: rc", "transport: {use: rc}"])
@@ -107,6 +118,26 @@ def test_settings_are_read_and_recovery_is_selective() -> None:
             "transport: multipath",
             ", srv6: {}, ecn: {kmin_bytes: 10000, kmax_bytes: 20000, pmax: 0.1}",
             "d.yaml:6: job.transport: multipath: the outer header of SRv6 takes congestion marks away with it",
+        ),
+        (
+            "transport: multipath",
+            f", srv6: {{}}, switch: {{classes: [{_TRIMS}]}}",
+            "d.yaml:6: job.transport: multipath: switches trim IPv4, and SRv6's outer header is IPv6; leave srv6 out",
+        ),
+        (
+            "congestion: nscc",
+            ", ecn: {kmin_bytes: 10000, kmax_bytes: 20000, pmax: 0.1}",
+            "d.yaml:6: job.congestion: uec-2025 takes marks from acknowledgements that name them; write transport:",
+        ),
+        (
+            "transport: multipath, congestion: nscc",
+            "",
+            "d.yaml:6: job.congestion: uec-2025 waits for marks and no switch marks; write ecn: {kmin_bytes: 30000,",
+        ),
+        (
+            "transport: multipath, congestion: {use: uec-2025, target: 10 ns, smoothing: 1.0}",
+            ", ecn: {kmin_bytes: 10000, kmax_bytes: 20000, pmax: 0.1}",
+            "d.yaml:6: job.congestion: target: 10 ns are over before a packet is sent",
         ),
         (
             "transport: multipath",

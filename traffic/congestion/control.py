@@ -35,6 +35,12 @@ class CongestionControl(Protocol):
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
         """Handle that many acknowledged bytes; ``rtt_ns`` from the send of the newest of them, None if unknown."""
 
+    def on_marked(self, bytes_: int, now_ns: int) -> None:
+        """Handle marks on so many of the bytes that ``on_acked`` follows for, where acknowledgements name them."""
+
+    def on_trimmed(self, bytes_: int, now_ns: int) -> None:
+        """Handle that many bytes which a switch had no room for, and which are sent again."""
+
     def on_cnp(self, now_ns: int) -> None:
         """Handle a congestion notification packet for this queue pair."""
 
@@ -65,6 +71,12 @@ class Inert:
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
         """No-op."""
 
+    def on_marked(self, bytes_: int, now_ns: int) -> None:
+        """No-op: a control that slows down for marks has CNPs."""
+
+    def on_trimmed(self, bytes_: int, now_ns: int) -> None:
+        """No-op: a trimmed packet makes the receiver send CNPs, as a marked one does."""
+
     def on_cnp(self, now_ns: int) -> None:
         """No-op."""
 
@@ -93,6 +105,11 @@ class Parameters(ABC):
     def notifier(self, scale: Scale) -> Notifier | None:
         """Return the receiving end's notifier for one queue pair; None: it sends no CNPs."""
         return None
+
+    @property
+    def acts_on_marks(self) -> bool:
+        """True if switch marks change the rate."""
+        return self.notifier(Scale()) is not None
 
     def admission(self, scale: Scale, path_mtu: int) -> AdmissionReceiver | None:
         """Return the admission logic of one receiving rank, in complete packets; None: senders need no grant."""

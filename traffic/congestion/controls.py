@@ -10,6 +10,7 @@ from hpn.traffic.congestion.constant import ConstantParameters
 from hpn.traffic.congestion.control import CongestionControl, Parameters
 from hpn.traffic.congestion.dcqcn import DcqcnParameters
 from hpn.traffic.congestion.hpcc import HpccParameters
+from hpn.traffic.congestion.nscc import NsccParameters
 from hpn.traffic.congestion.parameter_sets import (
     HPCC_200G,
     LINE_RATE,
@@ -17,6 +18,7 @@ from hpn.traffic.congestion.parameter_sets import (
     SIMAI_200G,
     SWIFT_2020,
     TIMELY_200G,
+    UEC_2025,
     ParameterSet,
 )
 from hpn.traffic.congestion.scale import Scale
@@ -34,6 +36,7 @@ class ControlKind:
     usual: ParameterSet
     marked: bool  # it does nothing unless switches mark
     telemetry: bool = False  # it does nothing unless switches report (INT)
+    many_paths: bool = False  # it needs acknowledgements that name marked packets
 
     def make(self, line_rate_bps: float, scale: Scale, parameters: Parameters) -> CongestionControl:
         """Return the control of one queue pair on a lab port of ``line_rate_bps``; ``parameters`` as for real links."""
@@ -49,6 +52,9 @@ CONTROLS = Registry(
         ControlKind("swift", "the delay is held at a target (SIGCOMM 2020)", SwiftParameters, SWIFT_2020, False),
         ControlKind("timely", "the delay's gradient (SIGCOMM 2015)", TimelyParameters, TIMELY_200G, False),
         ControlKind("hpcc", "telemetry sets the window (SIGCOMM 2019)", HpccParameters, HPCC_200G, False, True),
+        ControlKind(
+            "nscc", "marks and delay set the window (Ultra Ethernet)", NsccParameters, UEC_2025, True, many_paths=True
+        ),
         ControlKind(
             "receiver-driven", "receivers grant what may be on its way (Meta)", AdmissionParameters, NCCL_4MB, False
         ),

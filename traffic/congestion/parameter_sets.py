@@ -11,6 +11,7 @@ from hpn.traffic.congestion.constant import ConstantParameters
 from hpn.traffic.congestion.control import Parameters
 from hpn.traffic.congestion.dcqcn import DcqcnParameters
 from hpn.traffic.congestion.hpcc import HpccParameters
+from hpn.traffic.congestion.nscc import NsccParameters
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.congestion.swift import SwiftParameters
 from hpn.traffic.congestion.timely import TimelyParameters
@@ -198,6 +199,37 @@ HPCC_200G = ParameterSet(
 1,000 bytes. With 4 KiB one waiting packet counts as 1.3 % of load, and that W_AI leaves flows unequal. SimAI has no set
 for HPCC."""
 
+UEC_2025 = ParameterSet(
+    "uec-2025",
+    "nscc",
+    "the values of Ultra Ethernet's authors, for 100G",
+    NsccParameters(
+        base_rtt_ns=12 * _US,
+        target_ns=9 * _US,
+        reference_bps=100_000_000_000,
+        reference_rtt_ns=12 * _US,
+        proportional=4.0,
+        fair=5.0,
+        steady=0.15,
+        fast=0.25,
+        fast_below_ns=_US,
+        decrease=0.8,
+        most_decrease=0.5,
+        smoothing=0.0125,
+        quick_delays=4.0,
+        quick_share=1 / 8,
+        adjust_packets=8,
+        most_window=1.5,
+        packet_bytes=4200,
+    ),
+    100_000_000_000,
+    Marker(kmin_bytes=30_000, kmax_bytes=120_000, pmax=1.0),
+)
+"""Source: github.com/Broadcom/csg-htsim, sim/uec.cpp (``initNsccParams``): alpha 4, fair 5, eta 0.15 and fast 0.25, in
+steps that grow with the bandwidth-delay product from that of 100G and 12 us; gamma 0.8, at most half, average over 80
+acknowledgements, gate 2^3, target three quarters of the round trip where packets are trimmed. Marks from 20 to 80 % of
+one bandwidth-delay product, as its fat-tree has them of its queue. The specification was not read."""
+
 NCCL_4MB = ParameterSet(
     "nccl-4mb",
     "receiver-driven",
@@ -214,7 +246,7 @@ PARAMETERS = Registry(
     lambda one: one.name,
     [
         *(LINE_RATE, DCQCN_2015, SIMAI_200G, SIMAI_400G, ADAPTER_200G, SWIFT_2020),
-        *(TIMELY_2015, TIMELY_200G, HPCC_2019, HPCC_200G, NCCL_4MB),
+        *(TIMELY_2015, TIMELY_200G, HPCC_2019, HPCC_200G, UEC_2025, NCCL_4MB),
     ],
     of=ParameterSet,
 )

@@ -26,7 +26,7 @@ from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, Job
 from hpn.traffic.jobengine.wire_interface import Wire
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue
-from hpn.traffic.transport.arrivals import ArrivedRun
+from hpn.traffic.transport.arrivals import ArrivedRun, Trimmed
 from hpn.traffic.transport.inbox import Written
 from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.work import Completion, Status
@@ -120,6 +120,15 @@ class Carrier:
         self._arm(receiver)
         for written in answer.written:
             self._written(receiver.pair, written, now_ns)
+        return True
+
+    def on_trimmed(self, cut: Trimmed, now_ns: int) -> bool:
+        """Handle a packet without its payload; return False if no multipath responder has that number."""
+        receiver = self.receiver_of.get(cut.qpn)
+        if not isinstance(receiver, MultipathReceiver):
+            return False
+        self._answer(receiver, receiver.on_trimmed(cut.psn, cut.value, now_ns), now_ns)
+        self._arm(receiver)
         return True
 
     def on_sack(self, qpn: int, sack: Sack, now_ns: int) -> None:

@@ -20,7 +20,7 @@ from hpn.traffic.jobengine.receiver import ReceivingEnd
 from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.jobengine.setup import QueuePair
 from hpn.traffic.multipath.sack import Sack
-from hpn.traffic.multipath.settings import EntropyValue
+from hpn.traffic.multipath.settings import EntropyValue, Multipath
 from hpn.traffic.streams.wire import PSN_MASK
 from hpn.traffic.transport.incoming import FrameReader
 from hpn.traffic.transport.many_paths_reader import ManyPathsReader
@@ -50,11 +50,14 @@ class Device:
         ack_every: int,
         ring: Ring | None = None,
         *,
-        many_paths: bool = False,
+        multipath: Multipath | None = None,
     ) -> None:
-        """Open all NICs; with a ``ring`` one system call serves all of them. ``many_paths``: packets take many."""
+        """Open all NICs; with a ``ring`` one system call serves all of them. ``multipath``: packets take many paths."""
         self._ack_every = ack_every
-        reader = (ManyPathsReader if many_paths else FrameReader)(path_mtu, [nic.ip for nic in nics])
+        ips = [nic.ip for nic in nics]
+        reader = (
+            FrameReader(path_mtu, ips) if multipath is None else ManyPathsReader(path_mtu, ips, multipath.trimmed_dscp)
+        )
         self.inputs = NicInputs(nics, namespaces, reader, ring)
         self._no_room = 0
         self._outgoing = Outgoing(_ROOM, path_mtu, ring)

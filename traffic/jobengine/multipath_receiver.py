@@ -101,6 +101,12 @@ class MultipathReceiver:
         due = self.responder.due(run.ack_requested)
         return Answer((), written, sacks=(self.responder.acknowledge(),) if due else ())
 
+    def on_trimmed(self, psn24: int, value: int, now_ns: int) -> Answer:
+        """Ask for a packet whose payload a switch cut off, and notify its sender as of a marked one."""
+        if self._notifier is not None:
+            self._notifier.on_marked(now_ns)
+        return Answer((), sacks=(self.responder.on_trimmed(psn24, value),))
+
     def _probed(self, run: ArrivedRun) -> Answer:
         """Answer probes, each by itself."""
         probes = (at for at, size in enumerate(run.packets.sizes) if size == 0)

@@ -18,11 +18,15 @@ from hpn.traffic.transport.work import Transport
 
 
 class PortShare:
-    """A multipath queue pair as it waits at one port; its pace is that of the whole queue pair."""
+    """A multipath queue pair as it waits at one port: an equal part of its rate, by the ports that carry.
+
+    Each has a pace of its own. With one for all, the port that is served first would take what a slow queue pair has.
+    """
 
     def __init__(self, owner: MultipathSender, port: int) -> None:
         self._owner = owner
         self._port = port
+        self.next_ns = 0  # earliest time of the next packet by this port
 
     @property
     def owner(self) -> MultipathSender:
@@ -30,18 +34,9 @@ class PortShare:
         return self._owner
 
     @property
-    def next_ns(self) -> int:
-        """Earliest time of the queue pair's next packet."""
-        return self._owner.next_ns
-
-    @next_ns.setter
-    def next_ns(self, at_ns: int) -> None:
-        self._owner.next_ns = at_ns
-
-    @property
     def rate_bps(self) -> float:
-        """Rate of the queue pair."""
-        return self._owner.rate_bps
+        """Rate by this port."""
+        return self._owner.rate_bps / max(self._owner.requester.paths.carrying_ports, 1)
 
     @property
     def sendable(self) -> bool:
@@ -74,6 +69,7 @@ class MultipathSender(SendingEnd):
         self.requester = MultipathRequester(transport, paths, trips)
         self._shares = tuple(PortShare(self, port) for port in range(ports))
         self._to_probe: Sequence[int] = ()
+        self.trims = 0  # packets sent again as a switch had trimmed them
 
     @property
     def sendable(self) -> bool:
@@ -88,6 +84,9 @@ class MultipathSender(SendingEnd):
         """Return its share of each port that has a path."""
         carries = self.requester.paths.carries
         return [(port, share) for port, share in enumerate(self._shares) if carries(port)]
+
+    def _paced(self) -> Sequence[Turn]:
+        return self._shares
 
     def set_values(self, values: Sequence[EntropyValue]) -> None:
         """Use these entropy values from now on."""
@@ -108,8 +107,13 @@ class MultipathSender(SendingEnd):
     def on_sack(self, sack: Sack, now_ns: int) -> Ended:
         """Handle a selective acknowledgement."""
         heard = self.requester.on_sack(sack, now_ns)
+        if heard.trimmed:
+            self.trims += heard.trimmed
+            self.control.on_trimmed(heard.trimmed * self._packet_bytes, now_ns)
         if heard.packets:
+            self.control.on_marked(min(heard.marked, heard.packets) * self._packet_bytes, now_ns)
             self.control.on_acked(heard.packets * self._packet_bytes, heard.rtt_ns, now_ns)
+        if heard.packets or heard.trimmed:
             self._pace(now_ns)
         return self._ended(list(heard.completions), now_ns)
 
@@ -122,7 +126,8 @@ class MultipathSender(SendingEnd):
         of = self.requester.paths.counters
         packets = {f"path_packets_{state}": count for state, count in of.packets.items()}
         events = {"path_skips": of.skips, "path_denials": of.denials, "path_assumed_bad": of.assumed}
-        return {**packets, **events, "path_probes": of.probes, "path_answers": of.answers, "paths_good": of.good}
+        probes = {"path_probes": of.probes, "path_answers": of.answers}
+        return {**packets, **events, **probes, "path_trims": self.trims, "paths_good": of.good}
 
     def deadline_ns(self) -> int | None:
         """Return when ``on_timer`` is due: the earlier of the requester's and congestion control's."""

@@ -53,7 +53,7 @@ class JobPlan:
     @property
     def acts_on_marks(self) -> bool:
         """True if switch marks change its sending: by its congestion control, or by leaving a path."""
-        return self.rehash is not None or self.control.notifier(self.scale) is not None
+        return self.rehash is not None or self.control.acts_on_marks
 
 
 @dataclass(frozen=True, slots=True)

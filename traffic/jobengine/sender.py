@@ -18,7 +18,10 @@ from hpn.traffic.transport.work import Completion, Transport
 
 
 class Sender(SendingEnd):
-    """Sending end of one queue pair that takes one path at a time."""
+    """Sending end of one queue pair that takes one path at a time.
+
+    ``next_ns``: its congestion control lets no packet leave before.
+    """
 
     requester: Requester
 
@@ -28,6 +31,7 @@ class Sender(SendingEnd):
         """Create a requester; ``rounds`` decides when it leaves its path; None: never."""
         super().__init__(pair, transport, control)
         self.requester = Requester(transport)
+        self.next_ns = 0
         self._probe_due = False
         self._unprobed_bytes: int | None = None  # sent since the last probe; None: there was none
         self._rounds = rounds
@@ -100,6 +104,9 @@ class Sender(SendingEnd):
         if self._rounds is not None and self.requester.state is QpState.READY:
             self.leaves = self._rounds.on_timeout(now_ns)
         return ended
+
+    def _paced(self) -> Sequence[Turn]:
+        return (self,)
 
     def _count_to_probe(self, sent_bytes: int, probe_bytes: int) -> None:
         unprobed = probe_bytes if self._unprobed_bytes is None else self._unprobed_bytes + sent_bytes

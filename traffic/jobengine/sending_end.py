@@ -53,15 +53,14 @@ class Turn(Waiting, Protocol):
 
 
 class SendingEnd(ABC):
-    """Sending end of one queue pair. ``next_ns``: its congestion control lets no packet leave before."""
+    """Sending end of one queue pair."""
 
     requester: Postings
 
     def __init__(self, pair: QueuePair, transport: Transport, control: CongestionControl) -> None:
         self.pair = pair
         self.control = control
-        self.next_ns = 0
-        self._paced_bps = control.rate_bps  # that ``next_ns`` was worked out with
+        self._paced_bps = control.rate_bps  # that ``next_ns`` of what it paces was worked out with
         self.died_at_ns: int | None = None
         self.cnps = 0  # congestion notifications handled
         self.leaves: Cause | None = None  # why it is to take another path; reset when handled
@@ -179,8 +178,13 @@ class SendingEnd(ABC):
         rate_bps, paced_bps = self.control.rate_bps, self._paced_bps
         if rate_bps != paced_bps:
             self._paced_bps = rate_bps
-            if self.next_ns > now_ns:
-                self.next_ns = now_ns + round((self.next_ns - now_ns) * paced_bps / max(rate_bps, 1.0))
+            for turn in self._paced():
+                if turn.next_ns > now_ns:
+                    turn.next_ns = now_ns + round((turn.next_ns - now_ns) * paced_bps / max(rate_bps, 1.0))
+
+    @abstractmethod
+    def _paced(self) -> Sequence[Turn]:
+        """Return what keeps a pace: this end, or its shares."""
 
     def _ended(self, done: list[Completion], now_ns: int) -> Ended:
         if self.requester.state is QpState.ERROR and self.died_at_ns is None:

@@ -73,9 +73,8 @@ class Worker:
         raise_file_limit(2 * len(setup.nics))
         namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
         transport, ring = setup.transport, open_ring(_RING_ENTRIES)
-        many_paths = transport.multipath is not None
         self._device = Device(
-            setup.nics, namespaces, transport.path_mtu, transport.ack_every, ring, many_paths=many_paths
+            setup.nics, namespaces, transport.path_mtu, transport.ack_every, ring, multipath=transport.multipath
         )
         self._values: dict[int, tuple[EntropyValue, ...]] = {}
         self._sleeper = None if ring is None else Sleeper(engine.fileno())
@@ -203,6 +202,8 @@ class Worker:
             for run in arrivals.runs:
                 if not self._carrier.on_data(run, now):
                     self._device.inputs.foreign += len(run.packets)
+            for cut in arrivals.trimmed:
+                self._device.inputs.foreign += not self._carrier.on_trimmed(cut, now)
             for _, packet in arrivals.replies:
                 self._reply(packet, now)
 

@@ -1,6 +1,6 @@
 """Paths of one queue pair as its sender sees them: their states, whose turn it is, and probes. PURE.
 
-    good --mark--> skipped --time--> good
+    good --mark, trimmed packet--> skipped --time--> good
     good, skipped --loss--> denied --answered probe--> good
     good, skipped --enough denied paths of a silent port--> assumed bad --any answered probe of that port--> good
 
@@ -69,6 +69,11 @@ class Paths:
         return port in self._carrying
 
     @property
+    def carrying_ports(self) -> int:
+        """Number of ports that data may leave by now."""
+        return len(self._carrying)
+
+    @property
     def troubled(self) -> bool:
         """True if a path has lost a packet since its last arrival, or is not good."""
         return bool(self._losing or self._not_good)
@@ -99,7 +104,7 @@ class Paths:
         return taken
 
     def on_marked(self, path: int, now_ns: int) -> None:
-        """Handle a congestion mark on a packet of that path: it is skipped for a while."""
+        """Handle a congestion mark on a packet of that path, or a trimmed one: it is skipped for a while."""
         if self._states[path].probed:
             return
         self._events["skips"] += 1

@@ -2,8 +2,8 @@
 
 A packet counts as lost when a packet that left later by the *same* path has arrived; order among paths says nothing. It
 also does when a round trip, and what round trips vary by, has passed without a word of it. Its path is denied at once,
-and it goes again by another one. The retry timer of the queue pair runs beneath: without any arrival it ends the queue
-pair after the same time as a reliable connection's.
+and it goes again by another one. A trimmed packet goes again too, but its path is only congested. The retry timer of
+the queue pair runs beneath: without any arrival it ends the queue pair after the same time as a reliable connection's.
 """
 
 from __future__ import annotations
@@ -31,11 +31,16 @@ Places = npt.NDArray[np.intp]
 
 
 class Heard(NamedTuple):
-    """Result of an acknowledgement: completions, packets that it is the first to report, and their round trip."""
+    """Result of an acknowledgement: completions, packets that it is the first to report, and their round trip.
+
+    ``marked``: paths on which a packet was marked. ``trimmed``: packets that came without their payload.
+    """
 
     completions: Sequence[Completion] = ()
     packets: int = 0
     rtt_ns: int | None = None
+    marked: int = 0
+    trimmed: int = 0
 
 
 class MultipathRequester(Postings):
@@ -74,7 +79,10 @@ class MultipathRequester(Postings):
         return bool(self._lost) or self._sent < self._limit()
 
     def take(self, port: int, most_packets: int, now_ns: int) -> list[Run]:
-        """Return the runs to send now by that port, at most ``most_packets``: first what was lost, then new packets."""
+        """Return the runs to send now by that port, at most ``most_packets``: first what was lost, then new packets.
+
+        What was lost by this port waits for another one that carries.
+        """
         runs: list[Run] = []
         if most_packets <= 0 or not self.paths.carries(port) or self.state is not QpState.READY:
             return runs
@@ -83,7 +91,7 @@ class MultipathRequester(Postings):
             if self._sent == self._acknowledged:
                 self._timer_ns = now_ns
         if self._lost:
-            for start, stop in list(self._lost_runs(most_packets)):
+            for start, stop in list(self._lost_runs(port, most_packets)):
                 runs.append(self._run(start, stop, port, now_ns, again=True))
             again = sum(run.count for run in runs)
             self._packets_again += again
@@ -103,22 +111,22 @@ class MultipathRequester(Postings):
         path = self._by_value.get(sack.value)
         if sack.probe and path is not None:
             self.paths.on_answered(path)
-        for value in sack.marked:
-            if value in self._by_value:
-                self.paths.on_marked(self._by_value[value], now_ns)
+        marked = [self._by_value[value] for value in sack.marked if value in self._by_value]
+        for each in marked:
+            self.paths.on_marked(each, now_ns)
         acknowledged = absolute(sack.psn + 1, self._acknowledged)
         if acknowledged > self._sent:
             return Heard()
+        newest = absolute(sack.newest, self._acknowledged)
+        trimmed = int(sack.trimmed and path is not None and self._on_trimmed(newest, path, now_ns))
         slots, new = self._arrivals(sack, acknowledged)
         if not len(new):
-            return Heard()
-        rtt_ns = None if sack.probe else self._round_trip(absolute(sack.newest, self._acknowledged), path, new, now_ns)
+            return Heard(trimmed=trimmed)
+        rtt_ns = None if sack.probe else self._round_trip(newest, path, new, now_ns)
         self._took(new, slots, now_ns)
-        self._timer_ns = now_ns
-        if self._tries:
-            self._try(0)
+        self._alive(now_ns)
         self._acknowledged = max(self._acknowledged, acknowledged)
-        return Heard(self._completed(now_ns), len(new), rtt_ns)
+        return Heard(self._completed(now_ns), len(new), rtt_ns, len(marked), trimmed)
 
     def deadline_ns(self) -> int | None:
         """Return the time at which ``on_timer`` is due; None while nothing is awaited."""
@@ -148,6 +156,31 @@ class MultipathRequester(Postings):
             self._lose(lost, now_ns)
             self._look_for_oldest(slots)
         return [], self.paths.on_timer(now_ns)
+
+    def _on_trimmed(self, psn: int, path: int, now_ns: int) -> bool:
+        """Send a packet again that came without its payload by its last path; return False if this is old news.
+
+        It says nothing of packets before it: a switch lets trimmed ones overtake.
+        """
+        slot = psn & self._mask
+        known = self._acknowledged <= psn < self._sent and self._status[slot] == _FLIGHT and self._path[slot] == path
+        if not known:
+            return False
+        self._status[slot] = _LOST
+        self._lost += 1
+        self._in_flight -= 1
+        self._look_for_oldest(self._window())
+        self._alive(now_ns)
+        if self.paths.troubled:
+            self.paths.on_arrived((path,))
+        self.paths.on_marked(path, now_ns)
+        return True
+
+    def _alive(self, now_ns: int) -> None:
+        """Note that the other end has received something: the retry timer begins again."""
+        self._timer_ns = now_ns
+        if self._tries:
+            self._try(0)
 
     def _arrivals(self, sack: Sack, acknowledged: int) -> tuple[Places, Places]:
         """Return the slots of the window, and of those packets that the acknowledgement is the first to report."""
@@ -213,9 +246,15 @@ class MultipathRequester(Postings):
         """Return the slots of all packets that are sent and not acknowledged up to, in order."""
         return np.arange(self._acknowledged, self._sent) & self._mask
 
-    def _lost_runs(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of lost packets, at most ``most`` in all."""
-        psns = self._acknowledged + (self._status[self._window()] == _LOST).nonzero()[0][:most]
+    def _lost_runs(self, port: int, most: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of lost packets that may go by that port, at most ``most`` in all."""
+        psns = self._acknowledged + (self._status[self._window()] == _LOST).nonzero()[0]
+        if self.paths.carrying_ports > 1:
+            left_by = [self.paths.port(path) for path in self._path[psns & self._mask].tolist()]
+            psns = psns[np.array(left_by, np.intp) != port]
+        psns = psns[:most]
+        if not len(psns):
+            return
         starts = np.flatnonzero(np.diff(psns, prepend=psns[0] - 2) != 1).tolist()
         for first, end in zip(starts, [*starts[1:], len(psns)], strict=True):
             at, stop = int(psns[first]), int(psns[end - 1]) + 1

@@ -1,7 +1,7 @@
 """The receiving end of a multipath queue pair: which packets are there, and what is acknowledged. PURE.
 
-Packets may come in any order, and each is taken once. There are no NAKs: an acknowledgement says what is there, and the
-sender finds what is not. Time is an argument (ns).
+Packets may come in any order, and each is taken once. An acknowledgement says what is there, and the sender finds what
+is not. The one NAK is that of a packet which a switch trimmed. Time is an argument (ns).
 """
 
 from __future__ import annotations
@@ -90,6 +90,10 @@ class MultipathResponder:
     def answer(self, psn24: int, value: int) -> Sack:
         """Return the answer to a probe that came by ``value``; it acknowledges too."""
         return self.acknowledge()._replace(newest=psn24, value=value, probe=True)
+
+    def on_trimmed(self, psn24: int, value: int) -> Sack:
+        """Return the news of a packet that came by ``value`` without its payload; it acknowledges too."""
+        return self.acknowledge()._replace(newest=psn24, value=value, trimmed=True)
 
     def _bitmap(self) -> bytes:
         bits = 0

@@ -11,7 +11,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-_HEAD = struct.Struct(">HBBI")  # value that the newest packet came by; 1 if that was a probe; marked values; newest PSN
+_HEAD = struct.Struct(">HBBI")  # value that the newest packet came by; what that was; marked values; newest PSN
+_PROBE, _TRIMMED = 1, 2
 MOST_MARKED = 63
 
 
@@ -20,7 +21,7 @@ class Sack(NamedTuple):
 
     ``psn``: everything up to it has arrived; ``newest``: the last packet that came. Both are absolute at the receiver
     and have 24 bits on the wire. ``value``: entropy value of the newest packet. ``marked``: values of packets that came
-    with a congestion mark since the last acknowledgement.
+    with a congestion mark since the last acknowledgement. ``trimmed``: the newest packet came without its payload.
     """
 
     psn: int
@@ -29,12 +30,14 @@ class Sack(NamedTuple):
     probe: bool = False
     marked: tuple[int, ...] = ()
     bitmap: bytes = b""
+    trimmed: bool = False
 
 
 def pack_sack(sack: Sack) -> bytes:
     """Return the payload of an acknowledgement; its length is a multiple of 4."""
     marked = sack.marked[:MOST_MARKED]
-    head = _HEAD.pack(sack.value, sack.probe, len(marked), sack.newest & 0xFFFFFF)
+    what = sack.probe * _PROBE | sack.trimmed * _TRIMMED
+    head = _HEAD.pack(sack.value, what, len(marked), sack.newest & 0xFFFFFF)
     values = b"".join(value.to_bytes(2, "big") for value in marked)
     return head + values + bytes(-len(values) % 4) + sack.bitmap + bytes(-len(sack.bitmap) % 4)
 
@@ -43,11 +46,12 @@ def read_sack(psn: int, payload: bytes) -> Sack | None:
     """Return the acknowledgement with that PSN in its BTH; None if the payload is too short for what it says."""
     if len(payload) < _HEAD.size:
         return None
-    value, probe, count, newest = _HEAD.unpack_from(payload)
+    value, what, count, newest = _HEAD.unpack_from(payload)
     begin = _HEAD.size + 2 * count
     bitmap_at = _HEAD.size + -(-2 * count // 4) * 4
     if len(payload) < bitmap_at:
         return None
     values = payload[_HEAD.size : begin]
     marked = tuple(int.from_bytes(values[at : at + 2], "big") for at in range(0, len(values), 2))
-    return Sack(psn, newest & 0xFFFFFF, value, bool(probe & 1), marked, payload[bitmap_at:])
+    bitmap = payload[bitmap_at:]
+    return Sack(psn, newest & 0xFFFFFF, value, bool(what & _PROBE), marked, bitmap, bool(what & _TRIMMED))

@@ -37,7 +37,7 @@ class Multipath:
     ``paths``: entropy values. A marked path is skipped for ``skip_for_ns``. A path is denied after ``deny_after`` lost
     packets without an arrival in between. Denied paths are probed every ``probe_interval_ns``, at most
     ``probes_at_once`` of each port. After ``dark_after`` denied paths of a port that nothing came back from in between,
-    its other paths are assumed bad.
+    its other paths are assumed bad. ``trimmed_dscp``: of packets that a switch cut to their headers; None: none does.
     """
 
     paths: int = 128
@@ -46,3 +46,4 @@ class Multipath:
     deny_after: int = 1
     dark_after: int = 4
     probes_at_once: int = 4
+    trimmed_dscp: int | None = None

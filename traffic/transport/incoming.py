@@ -11,11 +11,12 @@ import numpy.typing as npt
 from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES
 from hpn.traffic.io.recvmmsg import Batch
 from hpn.traffic.streams import wire
-from hpn.traffic.transport.arrivals import Arrivals, ArrivedRun
+from hpn.traffic.transport.arrivals import Arrivals, ArrivedRun, Trimmed, read_trimmed
 from hpn.traffic.transport.icrc import EXTENSIONS, WriteIcrc
 from hpn.traffic.transport.inbox import Packets
 from hpn.traffic.transport.packets import (
     CE,
+    DSCP_SHIFT,
     ECN_MASK,
     PAD_MASK,
     PAD_SHIFT,
@@ -89,6 +90,7 @@ class Found:
         self.address = [0] * len(seen)
         self.immediate = [0] * len(seen)
         self.replies: list[tuple[int, Packet]] = []
+        self.trimmed: list[Trimmed] = []
         self.foreign = 0
 
 
@@ -96,16 +98,17 @@ class FrameReader:
     """Reader of packets with up to ``path_mtu`` bytes of payload, sent to ``ips``; rows must have ``row_bytes``.
 
     A longer packet is truncated and so has a wrong ICRC. In full-size packets the payload after the first 16 bytes is
-    compared with our fill, whose ICRC contribution is known.
+    compared with our fill, whose ICRC contribution is known. ``trimmed_dscp`` as in ``FewReader``.
     """
 
     MANY_PATHS = False  # True: the packets of a queue pair take many paths, so runs are in the order of their PSNs
 
-    def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
+    def __init__(self, path_mtu: int, ips: Sequence[str], trimmed_dscp: int | None = None) -> None:
         self.row_bytes = BTH_BYTES + EXTENSIONS[-1] + path_mtu + ICRC_BYTES
         self._path_mtu = path_mtu
         self._ips = tuple(ips)
-        self._few = FewReader(ips, many_paths=self.MANY_PATHS)
+        self._trimmed_dscp = trimmed_dscp
+        self._few = FewReader(ips, many_paths=self.MANY_PATHS, trimmed_dscp=trimmed_dscp)
         self._layouts = _Layouts(path_mtu, ips)
 
     def read(self, batch: Batch) -> Arrivals:
@@ -122,8 +125,8 @@ class FrameReader:
         self._read_extended((intact & (layout != 0)).nonzero()[0], layout, seen, found)
         for row in (~full).nonzero()[0].tolist():
             intact[row] = self._read_one(row, batch, found)
-        damaged = len(seen) - int(np.count_nonzero(intact)) - len(found.replies) - found.foreign
-        return Arrivals(self._runs(batch, intact, found), found.replies, damaged, found.foreign)
+        read = int(np.count_nonzero(intact)) + len(found.replies) + len(found.trimmed) + found.foreign
+        return Arrivals(self._runs(batch, intact, found), found.replies, len(seen) - read, found.foreign, found.trimmed)
 
     def _are_intact(self, layout: wire.U8, seen: wire.U8, owners: Rows) -> npt.NDArray[np.bool_]:
         """Return True where the ICRC is right if the bytes outside head and tail are the fill."""
@@ -163,8 +166,13 @@ class FrameReader:
     def _read_one(self, row: int, batch: Batch, found: Found) -> bool:
         """Read a reply, a write of any size, or a foreign packet; return True if it is an intact write."""
         place = row if batch.places is None else batch.places[row]
-        udp_payload = batch.rows[place, : batch.lengths[row]].tobytes()
-        packet = parse(udp_payload, batch.sources[row].tobytes(), self._ips[batch.owners[row]])
+        udp_payload, source = batch.rows[place, : batch.lengths[row]].tobytes(), batch.sources[row].tobytes()
+        if batch.tos[row] >> DSCP_SHIFT == self._trimmed_dscp:
+            cut = read_trimmed(udp_payload, int(batch.owners[row]), source)
+            if cut is not None:
+                found.trimmed.append(cut)
+                return False
+        packet = parse(udp_payload, source, self._ips[batch.owners[row]])
         if packet is None:
             found.foreign += 1
         elif packet.intact and packet.opcode in WRITES:

@@ -10,10 +10,11 @@ import numpy as np
 from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES
 from hpn.traffic.io.recvmmsg import Batch
 from hpn.traffic.streams import wire
-from hpn.traffic.transport.arrivals import Arrivals, ArrivedRun
+from hpn.traffic.transport.arrivals import NUMBERS, Arrivals, ArrivedRun, Trimmed, read_trimmed
 from hpn.traffic.transport.inbox import Packets
 from hpn.traffic.transport.packets import (
     CE,
+    DSCP_SHIFT,
     ECN_MASK,
     PAD_MASK,
     PAD_SHIFT,
@@ -27,7 +28,6 @@ from hpn.traffic.transport.packets import (
     parse,
 )
 
-_NUMBERS = struct.Struct(">II")  # the BTH's QPN and PSN, each with its flags
 _ADDRESS = struct.Struct(">Q")
 _IMMEDIATE = struct.Struct(">I")
 _QPN_BITS = 24
@@ -42,15 +42,20 @@ _Write = tuple[int, int, int, int, int, int, bool, int]
 class FewReader:
     """Reader of batches of any size, at a cost for each packet; ``incoming`` has one for large batches."""
 
-    def __init__(self, ips: Sequence[str], *, many_paths: bool = False) -> None:
-        """Create a reader; ``many_paths``: runs are in the order of their PSNs, with the source port of each packet."""
+    def __init__(self, ips: Sequence[str], *, many_paths: bool = False, trimmed_dscp: int | None = None) -> None:
+        """Create a reader; ``many_paths``: runs are in the order of their PSNs, with the source port of each packet.
+
+        ``trimmed_dscp``: of packets that a switch has cut; None: these count as damaged.
+        """
         self._ips = tuple(ips)
         self._many_paths = many_paths
+        self._trimmed_dscp = trimmed_dscp
 
     def read(self, batch: Batch) -> Arrivals:
         """Parse a batch; its owners are indexes in ``ips``."""
         found: dict[int, list[_Write]] = {}
         replies: list[tuple[int, Packet]] = []
+        trimmed: list[Trimmed] = []
         foreign = damaged = 0
         sources = batch.sources.tobytes()
         rows = batch.rows[: len(batch.lengths)] if batch.places is None else batch.rows[batch.places]
@@ -58,6 +63,9 @@ class FewReader:
         for row, (memory, length, owner, tos) in enumerate(about):
             udp_payload = memory[:length].tobytes()
             source, ip = sources[_SOURCE_BYTES * row : _SOURCE_BYTES * (row + 1)], self._ips[owner]
+            if tos >> DSCP_SHIFT == self._trimmed_dscp and (cut := read_trimmed(udp_payload, owner, source)):
+                trimmed.append(cut)
+                continue
             begin = _BEGINS.get(udp_payload[0]) if length else None
             if begin is None:
                 packet = parse(udp_payload, source, ip)
@@ -82,12 +90,12 @@ class FewReader:
                 begin = writes[0][0]
                 writes.sort(key=lambda write: (write[0] - begin + _HALF) & wire.PSN_MASK)  # used at once
             runs = (_with_values(run, sources, batch) for run in runs)
-        return Arrivals(list(runs), replies, damaged, foreign)
+        return Arrivals(list(runs), replies, damaged, foreign, trimmed)
 
 
 def _read_write(udp_payload: bytes, begin: int, end: int, marked: bool, row: int) -> tuple[int, _Write]:
     """Return the QPN and the other fields of an intact write with its payload from ``begin`` to ``end``."""
-    qpn, psn = _NUMBERS.unpack_from(udp_payload, 4)
+    qpn, psn = NUMBERS.unpack_from(udp_payload, 4)
     opcode = udp_payload[0]
     word = int.from_bytes(udp_payload[begin : min(begin + 8, end)], "little")
     address = _ADDRESS.unpack_from(udp_payload, BTH_BYTES)[0] if opcode in WITH_RETH else 0

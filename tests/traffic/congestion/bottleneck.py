@@ -3,7 +3,8 @@
     sender 0 --\\
     sender 1 ---- queue (rate, limit, marker) ---- receiver --ACK, CNP after ``delay_ns``--> senders
 
-A packet carries the telemetry of a sender that asks for it, as it leaves the queue.
+A packet that finds no room is lost or, with ``trims``, its sender hears of it without waiting in the queue. A packet
+carries the telemetry of a sender that asks for it, as it leaves the queue. Acknowledgements name marked packets.
 
 Times are kept on a grid of ``grid_ns``: with one of ``longer`` ns two scales round alike, so that they can be compared.
 """
@@ -65,6 +66,7 @@ class Bottleneck:
     frame_bytes: float = 4200
     grid_ns: int = 1
     seed: int = 1
+    trims: bool = False  # what finds no room
 
     def run(
         self,
@@ -170,6 +172,8 @@ class _Run:
         if self._backlog + net.frame_bytes > net.limit_bytes:
             self._out.drops += 1
             self._out.drops_late += now >= self._warm_ns
+            if net.trims:
+                self._at(now + net.delay_ns, self._trimmed, i)
         else:
             marked = net.marker is not None and self._random.random() < net.marker.share(self._backlog)
             self._out.marks += marked
@@ -209,7 +213,7 @@ class _Run:
             tag, offset = self._under_way[i].popleft()
             self._receiver.on_received(i, tag, offset, round(self._net.frame_bytes))
             self._grant(now)
-        self._at(now + self._net.delay_ns, self._acked, i, sent_ns)
+        self._at(now + self._net.delay_ns, self._acked, i, sent_ns, marked)
 
     def _notify(self, now: int, i: int) -> None:
         notifier = self._notifiers[i]
@@ -222,9 +226,15 @@ class _Run:
         self._controls[i].on_cnp(now)
         self._note(now, i)
 
-    def _acked(self, now: int, i: int, sent_ns: int) -> None:
+    def _trimmed(self, now: int, i: int) -> None:
+        self._controls[i].on_trimmed(round(self._net.frame_bytes), now)
+        self._note(now, i)
+
+    def _acked(self, now: int, i: int, sent_ns: int, marked: int) -> None:
         control = self._controls[i]
         before = control.rate_bps
+        if marked:
+            control.on_marked(round(self._net.frame_bytes), now)
         control.on_acked(round(self._net.frame_bytes), now - sent_ns, now)
         if control.rate_bps != before:
             self._note(now, i)

@@ -26,7 +26,8 @@ def test_a_set_is_of_its_control_has_no_problems_and_makes_a_control_that_begins
     assert kind.make(200e6, Scale.similar(1000), chosen.values).rate_bps == 200e6
     if chosen.marker is not None:
         assert list(chosen.marker.problems(32_000_000, 4218)) == []
-    assert (chosen.marker is not None) == kind.marked == (chosen.values.notifier(Scale()) is not None)
+    assert (chosen.marker is not None) == kind.marked == chosen.values.acts_on_marks
+    assert (chosen.values.notifier(Scale()) is not None) == (kind.marked and not kind.many_paths), "CNPs"
 
 
 def test_every_control_has_a_usual_set_that_is_in_the_registry() -> None:

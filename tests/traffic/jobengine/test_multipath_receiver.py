@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hpn.traffic.congestion.parameter_sets import PARAMETERS
+from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.jobengine.multipath_receiver import MultipathReceiver
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.transport.arrivals import ArrivedRun
@@ -70,6 +72,24 @@ def test_each_probe_has_its_own_answer_at_once_and_counts_as_nothing(receiver: M
     assert (sack.probe, sack.value, sack.psn) == (True, 50_004, 2)
     assert receiver.inbox.bytes_ == 3 * MTU
     assert receiver.responder.counters.packets == 3
+
+
+def test_a_trimmed_packet_is_asked_for_at_once_and_counts_as_nothing(receiver: MultipathReceiver) -> None:
+    receiver.on_arrived(run_of(0, 3, 50_001), 0)
+    (sack,) = receiver.on_trimmed(5, 50_004, 5).sacks
+    assert (sack.trimmed, sack.probe, sack.value, sack.newest, sack.psn) == (True, False, 50_004, 5, 2)
+    assert receiver.inbox.bytes_ == 3 * MTU
+    assert receiver.responder.counters.packets == 3
+
+
+def test_a_trimmed_packet_makes_a_receiver_of_dcqcn_notify_its_sender() -> None:
+    values = PARAMETERS["simai-200g"].values
+    made = MultipathReceiver(PLAN.queue_pairs[0], PLAN.transport, PLAN.acks, values.notifier(Scale()))
+    made.set_values(THEIRS, OURS)
+    made.on_trimmed(5, 50_004, 10**6)
+    due_ns = made.deadline_ns()
+    assert due_ns is not None
+    assert made.on_notice_timer(due_ns)
 
 
 def test_packets_are_written_as_they_come_and_messages_complete_in_order(receiver: MultipathReceiver) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from hpn.traffic.congestion.constant import ConstantParameters
+from hpn.traffic.congestion.control import Inert
 from hpn.traffic.flows.framing import wire_bytes
 from hpn.traffic.jobengine.multipath_sender import MultipathSender
+from hpn.traffic.jobengine.nic_ports import NicPorts
 from hpn.traffic.jobengine.sender import sending_end
 from hpn.traffic.jobengine.sending_end import Part
 from hpn.traffic.jobengine.setup import FIRST_LIFE
@@ -47,3 +51,65 @@ def test_an_acknowledgement_behind_a_full_packet_there_and_back_comes_in_time(ra
     assert sender.path_counters()["path_denials"] == 0
     sender.on_timer(now_ns + RTT_NS + 2 * packet_ns + PLAN.acks.delay_ns + 4 * RTT_NS)
     assert sender.path_counters()["path_denials"] == 1
+
+
+class Told(Inert):
+    """A control that notes what it hears of."""
+
+    rate_bps = 50e6
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, int]] = []
+
+    def on_marked(self, bytes_: int, now_ns: int) -> None:
+        self.heard.append(("marked", bytes_))
+
+    def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
+        self.heard.append(("acked", bytes_))
+
+    def on_trimmed(self, bytes_: int, now_ns: int) -> None:
+        self.heard.append(("trimmed", bytes_))
+
+
+def test_its_control_hears_of_marks_before_the_acknowledgement_and_of_trims() -> None:
+    sender = sender_at(50_000_000)
+    (run,), _ = sender.take_by(0, 4, 0)
+    sender.control = told = Told()
+    values = [VALUES[path].sport for path in run.paths]
+    sender.on_sack(Sack(-1, 2, values[2], trimmed=True), RTT_NS)
+    sender.on_sack(Sack(1, 1, values[1], marked=(values[0],)), RTT_NS)
+    packet = wire_bytes(MTU)
+    assert told.heard == [("trimmed", packet), ("marked", packet), ("acked", 2 * packet)]
+    assert sender.path_counters()["path_trims"] == 1
+    assert sender.requester.counters.packets_again == 0
+    (again, *_), _ = sender.take_by(1, 1, RTT_NS)
+    assert (again.psn, again.again) == (2, True)
+
+
+@pytest.mark.parametrize("ports", [2, 3, 8])
+@pytest.mark.parametrize("share", [0.02, 0.3, 1.0])
+def test_all_ports_carry_the_same_whatever_the_rate(ports: int, share: float) -> None:
+    """A queue pair that is slowed down would send all of it by the port that is served first."""
+    rate_bps, seconds = 100_000_000, 1
+    setup = setups(PLAN)[0]
+    pair = setup.senders[0]
+    nics = {nic.name: (rate_bps,) * ports for nic in setup.nics}
+    made = sending_end(replace(setup, port_rate_bps=nics, control=ConstantParameters(share)), pair, FIRST_LIFE)
+    assert isinstance(made, MultipathSender)
+    made.set_values([EntropyValue(50_000 + path, path % ports) for path in range(8)])
+    count = 10**5
+    made.post(Part(0, np.zeros(count, np.uint64)), count * MTU, 0, 0, 0)
+    outlets, sent = NicPorts(nics, MTU), Counter[int]()
+    outlets.wake(made, 0)
+    for now_ns in range(0, seconds * 10**9, setup.tick_ns):
+        last = None
+        for _, _, runs in outlets.serve(now_ns, now_ns + setup.tick_ns):
+            for run in runs:
+                sent.update(path % ports for path in run.paths)
+                last = (run.psn + run.count - 1, run.paths[-1])
+        if last is not None:
+            made.on_sack(Sack(last[0], last[0], 50_000 + last[1]), now_ns + setup.tick_ns // 2)
+            outlets.wake(made, now_ns)
+    expected = share * rate_bps * ports * seconds / 8 / wire_bytes(MTU)
+    assert sum(sent.values()) == pytest.approx(expected, rel=0.1)
+    assert max(sent.values()) - min(sent.values()) <= 0.02 * expected + 4

@@ -1,7 +1,8 @@
 """Two ends of a multipath queue pair and bad paths between them, in simulated time.
 
 What the channel does to the n-th data packet is the n-th fate, as in ``tests.traffic.transport.link``. Besides, a dark
-path loses everything, and each path has its own latency. All rules that hold always are checked here.
+path loses everything, a full one delivers headers early, and each path has its own latency. All rules that hold always
+are checked here.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class Wire:
     immediate: int = -1  # the last of its message has one
     ack: bool = False
     marked: bool = False
+    trimmed: bool = False
 
 
 class Link:
@@ -78,6 +80,8 @@ class Link:
         self.dark: set[int] = set()
         self.late_ns = [0] * settings.paths
         self.marks: set[int] = set()  # paths whose packets are marked
+        self.full: set[int] = set()  # paths whose packets are trimmed; what is left overtakes
+        self.trims = 0  # that the sender has heard of
         self.posted: list[WorkRequest] = []
         self.completions: list[Completion] = []
         self.memory: dict[int, int] = {}  # address -> word
@@ -153,11 +157,13 @@ class Link:
                 immediate,
                 ack,
                 path in self.marks,
+                path in self.full,
             )
 
     def _enter(self, what: Wire | Sack, at_ns: int, fate: Fate) -> None:
         if isinstance(what, Wire):
-            fate = () if what.path in self.dark else tuple(extra + self.late_ns[what.path] for extra in fate)
+            late_ns = -LATENCY_NS // 2 if what.trimmed else self.late_ns[what.path]
+            fate = () if what.path in self.dark else tuple(extra + late_ns for extra in fate)
         for extra in fate:
             self._serial += 1
             heapq.heappush(self._events, (at_ns + LATENCY_NS + extra, self._serial, what))
@@ -171,7 +177,11 @@ class Link:
                 data.append(what)
                 continue
             heard = self.requester.on_sack(what, self.now_ns)
+            self.trims += heard.trimmed
             self._complete(heard.completions)
+        for packet in [packet for packet in data if packet.trimmed]:
+            self._reply(self.responder.on_trimmed(packet.psn24, self.values[packet.path].sport))
+        data = [packet for packet in data if not packet.trimmed]
         for packet in [packet for packet in data if packet.size == 0]:
             self._reply(self.responder.answer(packet.psn24, self.values[packet.path].sport))
         full = [packet for packet in data if packet.size]

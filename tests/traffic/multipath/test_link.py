@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hpn.traffic.multipath.denials import MOST_DENIALS, Denial, Loss
 from hpn.traffic.multipath.paths import Paths
+from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.states import ASSUMED_BAD, DENIED, GOOD, SKIPPED
 from hpn.traffic.transport.ranges import PSN_MASK
 from hpn.traffic.transport.work import Status
@@ -84,6 +85,33 @@ def test_a_lost_packet_goes_again_at_once_by_another_path_and_its_own_is_denied(
     assert link.paths.state(copies[0]) is DENIED
 
 
+def test_a_lost_packet_goes_again_by_another_port_while_one_carries() -> None:
+    """A port may be bad as a whole: a lone packet would try its paths one after the other, each time for longer."""
+    link = Link(most_packets=1)
+    link.post(MTU)
+    requester, paths = link.requester, link.paths
+    (run,) = requester.take(0, 1, 0)
+    due_ns = requester.deadline_ns()
+    assert due_ns is not None
+    requester.on_timer(due_ns)
+    assert paths.counters.denials == 1
+    assert requester.take(paths.port(run.paths[0]), 1, due_ns) == []
+    (again,) = requester.take(1, 1, due_ns)
+    assert (again.again, paths.port(again.paths[0])) == (True, 1)
+
+
+def test_with_one_port_left_it_takes_what_it_lost() -> None:
+    link = Link(most_packets=1)
+    link.post(MTU)
+    requester = link.requester
+    requester.set_values([value._replace(port=0) for value in link.values])
+    requester.take(0, 1, 0)
+    due_ns = requester.deadline_ns()
+    assert due_ns is not None
+    requester.on_timer(due_ns)
+    assert len(requester.take(0, 1, due_ns)) == 1
+
+
 def test_a_denied_path_comes_back_when_a_probe_is_answered() -> None:
     link = Link()
     link.dark = {3}
@@ -149,6 +177,60 @@ def test_a_marked_path_is_skipped_for_a_while_and_loses_nothing() -> None:
     link.run(until_ns=link.now_ns + 2 * SETTINGS.skip_for_ns)
     assert link.paths.state(5) is GOOD
     assert link.requester.counters.packets_again == 0
+
+
+@given(sizes, fates, fates, st.sets(st.integers(0, SETTINGS.paths - 1)), st.integers(1, MOST_PACKETS))
+@settings(max_examples=60)
+def test_trimmed_packets_go_again_whatever_else_is_lost(
+    sizes: list[int], data: list[Fate], replies: list[Fate], full: set[int], most: int
+) -> None:
+    link = Link(data, replies, BEFORE_WRAP, most)
+    link.full = full
+    link.post(*sizes)
+    link.run(5 * ROUND_NS)
+    link.full = set()
+    link.run()
+    link.check_delivered()
+
+
+def test_a_trimmed_packet_goes_again_at_once_by_another_path_and_its_own_is_only_skipped() -> None:
+    link = Link(most_packets=2)
+    link.full = {3}
+    link.post(40 * MTU)
+    link.run()
+    link.check_delivered()
+    trimmed = [packet for _, packet in link.sent if packet.trimmed]
+    again = link.requester.counters.packets_again
+    assert again == link.trims == len(trimmed) > 0
+    assert all(any(p.psn24 == packet.psn24 and p.path != 3 for _, p in link.sent) for packet in trimmed)
+    assert (link.paths.counters.denials, link.paths.counters.probes) == (0, 0)
+    assert link.paths.counters.skips == len(trimmed)
+
+
+def test_where_all_paths_are_full_it_goes_on_as_soon_as_one_is_not() -> None:
+    """The news of trimmed packets keeps the queue pair alive for longer than its retries would."""
+    transport = replace(TRANSPORT, retry_count=0)
+    link = Link(transport=transport)
+    link.full = set(range(SETTINGS.paths))
+    link.post(4 * MTU)
+    link.run(2 * transport.timer.wait_ns(0))
+    assert link.completions == []
+    assert link.paths.counters.denials == 0
+    link.full.discard(5)
+    link.run()
+    link.check_delivered()
+
+
+def test_news_of_a_packet_that_has_gone_again_since_changes_nothing() -> None:
+    link = Link()
+    link.post(MTU)
+    (run,) = link.requester.take(0, 1, 0)
+    news = Sack(-1, 0, link.values[run.paths[0]].sport, trimmed=True)
+    assert link.requester.on_sack(news, 1).trimmed == 1
+    (again,) = link.requester.take(1, 1, 2)
+    assert again.paths != run.paths
+    assert link.requester.on_sack(news, 3).trimmed == 0
+    assert not link.requester.sendable
 
 
 def test_packets_beyond_the_window_are_never_taken_and_old_acknowledgements_change_nothing() -> None:

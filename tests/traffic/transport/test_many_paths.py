@@ -25,6 +25,8 @@ from hpn.traffic.transport.writer import FrameWriter
 from tests.traffic.transport.test_frames import AT, IPS, MTU, Words, _batch, _owned, _plainly, _row, envelopes, runs
 from tests.traffic.transport.test_packets import TO, _tshark
 
+_TRIMMED_DSCP = 11
+
 
 def _plain(to: Sequence[Envelope], run: Run, words: Sequence[int], ack_every: int) -> list[bytes]:
     """What the plain codec makes of a run: each packet a WRITE of its own."""
@@ -125,18 +127,45 @@ def test_whatever_order_packets_come_in_runs_are_in_the_order_of_their_psns(
             assert (list(got.marks), got.marked) == (marks, len(marks))
 
 
+@settings(max_examples=60)
+@given(several, st.randoms(use_true_random=False), st.integers(64, 1024))
+def test_what_switches_trimmed_is_known_by_its_dscp_and_is_not_damaged(
+    added: list[tuple[list[Envelope], Run, Words, int]], random: Random, left: int
+) -> None:
+    sent, cut = [], 0
+    for at, (ways, run, words, every) in enumerate(added):
+        for packet in _plain([replace(to, qpn=at, tos=0) for to in ways], run, words.tolist(), every):
+            trims = random.random() < 0.5 and len(packet) > left
+            cut += trims
+            sent.append(packet[:1] + bytes([_TRIMMED_DSCP << 2 | 2]) + packet[2:left] if trims else packet)
+    arrived = [_owned(packet) for packet in sent]
+    reader, blind = ManyPathsReader(MTU, IPS, _TRIMMED_DSCP), ManyPathsReader(MTU, IPS)
+    for small in (len(arrived), 0):
+        with patch.object(incoming, "_SMALL", small):
+            found = reader.read(_batch(arrived, reader.row_bytes))
+            assert (len(found.trimmed), found.damaged, found.foreign) == (cut, 0, 0)
+            unknown = blind.read(_batch(arrived, reader.row_bytes))
+            assert unknown.damaged + unknown.foreign == cut
+        heads = [packet for packet in sent if packet[1] >> 2 == _TRIMMED_DSCP]
+        for one, packet in zip(found.trimmed, heads, strict=True):
+            assert (one.qpn, one.psn) == (int.from_bytes(packet[33:36], "big"), int.from_bytes(packet[37:40], "big"))
+            assert one.value == int.from_bytes(packet[20:22], "big")
+            assert IPS[one.owner] == ".".join(map(str, packet[16:20]))
+
+
 @given(
     st.integers(0, 2**24 - 1),
     st.integers(0, 2**24 - 1),
     st.integers(0, 0xFFFF),
-    st.booleans(),
+    st.sampled_from([(False, False), (True, False), (False, True)]),
     st.lists(st.integers(0, 0xFFFF), max_size=63).map(tuple),
     st.binary(max_size=64).map(lambda bits: bits + bytes(-len(bits) % 4)),
 )
 def test_an_acknowledgement_is_read_as_it_was_written(
-    psn: int, newest: int, value: int, probe: bool, marked: tuple[int, ...], bitmap: bytes
+    psn: int, newest: int, value: int, what: tuple[bool, bool], marked: tuple[int, ...], bitmap: bytes
 ) -> None:
-    sack = Sack(psn, newest, value, probe, marked, bitmap)
+    probe, trimmed = what
+    sack = Sack(psn, newest, value, probe, marked, bitmap, trimmed)
     payload = pack_sack(sack)
     assert len(payload) % 4 == 0
     assert read_sack(psn, payload) == sack

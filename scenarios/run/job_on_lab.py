@@ -32,6 +32,9 @@ from hpn.traffic.jobengine.plan import JobPlan, Layout
 from hpn.traffic.jobengine.rehash import Cause
 from hpn.traffic.jobengine.setup import JobReport, Leaves
 
+ALL_PLANES = "all planes"
+"""Name of what a multipath queue pair takes, of whose packets nobody counts the planes."""
+
 _WORKER_PPS = 5_000
 """Packets per second that one worker handles with ease when every queue pair's port is full.
 
@@ -196,6 +199,9 @@ class LabJob(LabQueuePairs):
         self._looked_after, self._ways, self._ack_ways = edges, _links_of(ways), acks
         tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
         self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))
+
+    def _plane(self, flow: FlowSpec) -> str:
+        return super()._plane(flow) if self._values is None else ALL_PLANES
 
     def _ways_of(self, flow: FlowSpec) -> Iterator[tuple[tuple[str, ...], str | None]]:
         """Yield the links of a flow's data, and why they do not lead to its end; enough to judge its paths by."""

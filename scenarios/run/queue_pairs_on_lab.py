@@ -217,7 +217,7 @@ class LabQueuePairs(ABC):
         rates: Counter[str] = Counter()
         for flow in self._roster.present:
             packets = last.received.get(flow.id, 0) - first.received.get(flow.id, 0)
-            rates[plane_named(self._port(flow), self._lab.fabric.planes)] += int(packets * flow.path_mtu * 8 / seconds)
+            rates[self._plane(flow)] += int(packets * flow.path_mtu * 8 / seconds)
         return rates
 
     def planes(self) -> tuple[tuple[int, int], ...]:
@@ -231,6 +231,10 @@ class LabQueuePairs(ABC):
             self._lab.nics[nic].look()
         found = ((flow.id, self._port(flow)) for flow in self.flows)
         return tuple((flow, port % self._lab.fabric.planes) for flow, port in found if port is not None)
+
+    def _plane(self, flow: FlowSpec) -> str:
+        """Return the name of the plane that a flow's data takes now."""
+        return plane_named(self._port(flow), self._lab.fabric.planes)
 
     def _port(self, flow: FlowSpec) -> int | None:
         return self._lab.nics[flow.src_nic].port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)

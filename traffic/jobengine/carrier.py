@@ -9,24 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from hpn.traffic.collectives.rank import Post, Timed
-from hpn.traffic.flows.flow import requester_qpn, responder_qpn
+from hpn.traffic.flows.flow import requester_qpn
 from hpn.traffic.jobengine.clear_to_send import Granting
 from hpn.traffic.jobengine.connection import TAG_SHIFT, Connection, connections, key
 from hpn.traffic.jobengine.deadlines import Deadlines
-from hpn.traffic.jobengine.multipath_receiver import MultipathReceiver
 from hpn.traffic.jobengine.multipath_sender import MultipathSender
 from hpn.traffic.jobengine.nic_ports import NicPorts
 from hpn.traffic.jobengine.ranks import Ranks
-from hpn.traffic.jobengine.receiver import ReceivingEnd, receiving_end
-from hpn.traffic.jobengine.receiver_answer import Answer
+from hpn.traffic.jobengine.receiver import ReceivingEnd
 from hpn.traffic.jobengine.recoveries import Recoveries
+from hpn.traffic.jobengine.responders import Responders
 from hpn.traffic.jobengine.sender import sending_end
 from hpn.traffic.jobengine.sending_end import Part, SendingEnd, Words, earlier
 from hpn.traffic.jobengine.setup import FIRST_LIFE, FailedOver, Incarnation, JobSetup, Leaves, QueuePair, Recovered
 from hpn.traffic.jobengine.wire_interface import Wire
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue
-from hpn.traffic.transport.arrivals import ArrivedRun, Trimmed
 from hpn.traffic.transport.inbox import Written
 from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.work import Completion, Status
@@ -53,15 +51,14 @@ class Carrier:
         self._completed = completed
         self._say = say
         self.senders = [sending_end(setup, pair, life) for pair in setup.senders]
-        self.receivers = [receiving_end(setup, pair) for pair in setup.receivers]
         self._by_qpn = {requester_qpn(sender.pair.flow.id, life.number): sender for sender in self.senders}
-        self.receiver_of = {responder_qpn(each.pair.flow.id, life.number): each for each in self.receivers}
         self._connections = connections(setup, self.senders)
         self._recoveries = Recoveries((setup.senders, setup.receivers), setup.recovery, life, wire, self._restore, say)
         self._granting = self._admits(setup)
         wanted = None if self._granting is None else self._granting.wanted
         self.ranks = Ranks(setup.programs, self._leave, timed, life.iteration, wanted)
         self._nic_ports = NicPorts(setup.port_rate_bps, setup.transport.path_mtu)
+        self.responders = Responders(setup, life, wire, self._nic_ports, self._arm, self._written)
         self._stopped = False
         self._timers = Deadlines[SendingEnd | ReceivingEnd]()
 
@@ -85,7 +82,7 @@ class Carrier:
             self._nic_ports.rest(sender)
             sender.close(now_ns)
         self._by_qpn.clear()
-        self.receiver_of.clear()
+        self.responders.end()
         self._timers.clear()
         self._recoveries.end()
         return self.ranks.abort()
@@ -105,31 +102,7 @@ class Carrier:
             if isinstance(sender, MultipathSender) and (ours := values.get(2 * sender.pair.flow.id)):
                 sender.set_values(ours)  # what waits at a port without a path has nothing to send there
                 self._nic_ports.wake(sender, now_ns)
-        for receiver in self.receivers:
-            if isinstance(receiver, MultipathReceiver) and 2 * receiver.pair.flow.id in values:
-                flow = receiver.pair.flow.id
-                receiver.set_values(values[2 * flow], values[2 * flow + 1])
-
-    def on_data(self, run: ArrivedRun, now_ns: int) -> bool:
-        """Handle consecutive packets for a responder; return False if there is none with that number."""
-        receiver = self.receiver_of.get(run.qpn)
-        if receiver is None:
-            return False
-        answer = receiver.on_arrived(run, now_ns)
-        self._answer(receiver, answer, now_ns)
-        self._arm(receiver)
-        for written in answer.written:
-            self._written(receiver.pair, written, now_ns)
-        return True
-
-    def on_trimmed(self, cut: Trimmed, now_ns: int) -> bool:
-        """Handle a packet without its payload; return False if no multipath responder has that number."""
-        receiver = self.receiver_of.get(cut.qpn)
-        if not isinstance(receiver, MultipathReceiver):
-            return False
-        self._answer(receiver, receiver.on_trimmed(cut.psn, cut.value, now_ns), now_ns)
-        self._arm(receiver)
-        return True
+        self.responders.set_values(values)
 
     def on_sack(self, qpn: int, sack: Sack, now_ns: int) -> None:
         """Handle a selective acknowledgement."""
@@ -155,14 +128,6 @@ class Carrier:
         if sender is not None:
             sender.on_cnp(now_ns)
             self._arm(sender)
-
-    def on_probe(self, qpn: int, telemetry: Telemetry, now_ns: int) -> bool:
-        """Answer a probe of a path to a local responder; return False if there is none with that number."""
-        receiver = self.receiver_of.get(qpn)
-        if receiver is None:
-            return False
-        self._nic_ports.charge_reply(receiver, self._wire.echo(receiver, telemetry), now_ns)
-        return True
 
     def on_echo(self, qpn: int, telemetry: Telemetry, now_ns: int) -> None:
         """Handle the echo of a local requester's probe."""
@@ -274,9 +239,7 @@ class Carrier:
     def _restore(self, pair: QueuePair, responder: bool) -> None:
         """Reset a failed queue pair's end: same number, new state."""
         if responder:
-            receiver = receiving_end(self._setup, pair)
-            self.receivers.append(receiver)
-            self.receiver_of[responder_qpn(pair.flow.id, self._life.number)] = receiver
+            self.responders.open(pair)
             return
         sender, qpn = sending_end(self._setup, pair, self._life), requester_qpn(pair.flow.id, self._life.number)
         self._connections[key(pair)].restore(self._by_qpn[qpn], sender)
@@ -289,22 +252,7 @@ class Carrier:
                 if not self._stopped:
                     self._ended(end, end.on_timer(now_ns), now_ns)
             else:
-                self._receiver_timer(end, now_ns)
-
-    def _receiver_timer(self, receiver: ReceivingEnd, now_ns: int) -> None:
-        self._answer(receiver, receiver.on_timer(now_ns), now_ns)
-        if receiver.on_notice_timer(now_ns):
-            self._nic_ports.charge_reply(receiver, self._wire.notify(receiver), now_ns)
-        self._arm(receiver)
-
-    def _answer(self, receiver: ReceivingEnd, answer: Answer, now_ns: int) -> None:
-        """Send the replies that are due."""
-        for reply in answer.replies:
-            self._nic_ports.charge_reply(receiver, self._wire.reply(receiver, reply), now_ns)
-        for sack in answer.sacks:
-            self._nic_ports.charge_reply(receiver, self._wire.sack(receiver, sack), now_ns)
-        if answer.invalid is not None:
-            self._nic_ports.charge_reply(receiver, self._wire.invalid(receiver, answer.invalid), now_ns)
+                self.responders.on_timer(end, now_ns)
 
     def _arm(self, end: SendingEnd | ReceivingEnd) -> None:
         self._timers.arm(end, end.deadline_ns())

@@ -83,7 +83,7 @@ class Worker:
         self._carriers = [self._carrier]  # of all incarnations of the job
         for sender in self._carrier.senders:
             self._device.open_sender(sender.pair)
-        for receiver in self._carrier.receivers:
+        for receiver in self._carrier.responders.ends:
             self._device.open_receiver(receiver.pair)
         self._pairs = {pair.flow.id: pair for pair in (*setup.senders, *setup.receivers)}
         self._ticker = Ticker()
@@ -200,10 +200,10 @@ class Worker:
     def _receive(self, now: int) -> None:
         for arrivals in self._device.inputs.arrivals():
             for run in arrivals.runs:
-                if not self._carrier.on_data(run, now):
+                if not self._carrier.responders.on_data(run, now):
                     self._device.inputs.foreign += len(run.packets)
             for cut in arrivals.trimmed:
-                self._device.inputs.foreign += not self._carrier.on_trimmed(cut, now)
+                self._device.inputs.foreign += not self._carrier.responders.on_trimmed(cut, now)
             for _, packet in arrivals.replies:
                 self._reply(packet, now)
 
@@ -236,7 +236,7 @@ class Worker:
         if packet.opcode is Opcode.ECHO:
             self._carrier.on_echo(packet.qpn, telemetry, now)
         else:
-            self._device.inputs.foreign += not self._carrier.on_probe(packet.qpn, telemetry, now)
+            self._device.inputs.foreign += not self._carrier.responders.on_probe(packet.qpn, telemetry, now)
 
     def _sleep(self, now: int, busy: bool) -> None:
         """Tick while packets come and go, without waking in between; else wake for arrivals and deadlines."""
@@ -258,7 +258,7 @@ class Worker:
         for carrier in self._carriers:
             for sender in carrier.senders:
                 sent[sender.pair.flow.id] += sender.requester.counters.packets
-            for receiver in carrier.receivers:
+            for receiver in carrier.responders.ends:
                 received[receiver.pair.flow.id] += receiver.inbox.bytes_ // self._setup.transport.path_mtu
         return Progress(at_ns, sent, received)
 
@@ -280,7 +280,7 @@ class Worker:
     def _report(self) -> JobWorkerReport:
         device = self._device
         senders = [sender for carrier in self._carriers for sender in carrier.senders]
-        receivers = [receiver for carrier in self._carriers for receiver in carrier.receivers]
+        receivers = [receiver for carrier in self._carriers for receiver in carrier.responders.ends]
         return JobWorkerReport(
             index=self._setup.index,
             queue_pairs=tuple(sender.report() for sender in senders),

@@ -241,7 +241,7 @@ class Network:
             for index, carrier in enumerate(self.carriers)
             for qpn in (
                 *(requester_qpn(sender.pair.flow.id) for sender in carrier.senders),
-                *(responder_qpn(receiver.pair.flow.id) for receiver in carrier.receivers),
+                *(responder_qpn(receiver.pair.flow.id) for receiver in carrier.responders.ends),
             )
         }
 
@@ -251,7 +251,7 @@ class Network:
 
     @property
     def receivers(self) -> dict[int, ReceivingEnd]:
-        return {receiver.pair.flow.id: receiver for carrier in self.carriers for receiver in carrier.receivers}
+        return {receiver.pair.flow.id: receiver for carrier in self.carriers for receiver in carrier.responders.ends}
 
     def run(self, until: Callable[[], bool], limit_ns: int = 60 * S) -> None:
         """Let the job go on until something holds. AssertionError when that takes too long."""
@@ -336,7 +336,7 @@ class Network:
             values, marks = [packet.value for packet in run], [packet.value for packet in run if packet.marked]
             rows = range(len(datas))
             arrived = ArrivedRun(0, qpn, datas[0].psn24, asked, marked, rows, batch(datas), values, marks)
-            assert carrier.on_data(arrived, self.now_ns)
+            assert carrier.responders.on_data(arrived, self.now_ns)
         for packet in packets:
             match packet.kind:
                 case "ack":
@@ -350,7 +350,7 @@ class Network:
                 case "cnp":
                     carrier.on_cnp(packet.qpn, self.now_ns)
                 case "probe" if packet.telemetry is not None:
-                    assert carrier.on_probe(packet.qpn, packet.telemetry, self.now_ns)
+                    assert carrier.responders.on_probe(packet.qpn, packet.telemetry, self.now_ns)
                 case "echo" if packet.telemetry is not None:
                     carrier.on_echo(packet.qpn, packet.telemetry, self.now_ns)
 

@@ -271,7 +271,7 @@ def test_queue_pairs_that_move_to_another_port_keep_their_turn_and_their_data() 
         net.pass_(700 * US)
         for carrier in net.carriers:
             ports = {2 * sender.pair.flow.id: (at + sender.pair.flow.id) % 2 for sender in carrier.senders}
-            acks = {2 * receiver.pair.flow.id + 1: at % 2 for receiver in carrier.receivers}
+            acks = {2 * receiver.pair.flow.id + 1: at % 2 for receiver in carrier.responders.ends}
             busy = carrier.busy
             carrier.set_ports(ports | acks, net.now_ns)
             assert carrier.busy == busy
@@ -346,7 +346,7 @@ def test_lost_probes_are_no_error_and_nobody_probes_without_being_asked() -> Non
 
 def test_a_probe_for_nobody_is_told() -> None:
     net = _hpcc()
-    assert not net.carriers[0].on_probe(0xABCDE, Telemetry(0, (), EMPTY), net.now_ns)
+    assert not net.carriers[0].responders.on_probe(0xABCDE, Telemetry(0, (), EMPTY), net.now_ns)
     net.carriers[0].on_echo(0xABCDE, Telemetry(0, (), EMPTY), net.now_ns)
 
 

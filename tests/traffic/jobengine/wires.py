@@ -132,7 +132,7 @@ class Wires:
         self.strangers += not self.carrier.on_note(qpn, immediate, at_ns)
 
     def _data(self, run: ArrivedRun, at_ns: int) -> None:
-        self.strangers += not self.carrier.on_data(run, at_ns)
+        self.strangers += not self.carrier.responders.on_data(run, at_ns)
 
     def _answer(self, nak: bool, qpn: int, psn: int, at_ns: int) -> None:
         hear = self.carrier.on_nak if nak else self.carrier.on_ack

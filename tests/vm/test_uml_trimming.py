@@ -17,7 +17,8 @@ topology:
   {preset: small, planes: 4, segments: 2, rails: 1, hosts: 2, aggs: 1, scale: 2000, path_control: {enabled: false},
   switch: {buffer: 1 MB, classes: [{priority: 3, dscp: [3], weight: 15, limit: 150 KB,
     ecn: {kmin: 30 KB, kmax: 120 KB, pmax: 1}, trim: yes}]}}
-job: {messages: {pattern: incast, size: 1 MB, count: 8}, gpus: 1, transport: multipath, congestion: nscc, ib_timeout: 20}
+job:
+  {messages: {pattern: incast, size: 1 MB, count: 8}, gpus: 1, transport: multipath, congestion: nscc, ib_timeout: 20}
 sample: {queues: 10 ms}
 timeline: {healthy: 3 s}
 expect:

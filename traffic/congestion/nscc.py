@@ -24,7 +24,6 @@ from hpn.traffic.congestion.control import Inert, Parameters
 from hpn.traffic.congestion.scale import Scale
 
 _SMOOTHING = 1 / 8  # of the round trip, RFC 6298
-_FAR = 5  # round trips: a longer delay counts as little as any other
 _IDLE = 0.25  # of a round trip: what an unmarked packet with a long delay counts as
 
 

@@ -81,15 +81,12 @@ def test_a_planted_bug_is_found_shrunk_and_shown_again(tmp_path: Path) -> None:
         assert [step.kind for step in small.smallest.steps] in (["link-down"], ["admin-down"])
         assert report.exit_code(load(tmp_path / "campaign")[1]) == 1
         drill = load_drill(tmp_path / "campaign" / small.file)
-        # Shrinking ends near the shortest cut that kills, which another phase of the timers may survive.
-        assert any(_kills(drill, tmp_path / f"with-{number}") for number in range(3)), "survived thrice"
+        with_bug = session.run(Order(drill, tmp_path / "with-bug", ()), lambda _news: None).verdict()
+    deaths = [check for check in with_bug.checks if check.text.startswith("queue pair deaths")]
+    if [check.outcome for check in deaths] == [Outcome.PASS] and with_bug.outcome is Outcome.INCONCLUSIVE:
+        pytest.skip(f"the machine is too busy for a run in real time: {'; '.join(with_bug.reasons)}")
+    assert [check.outcome for check in deaths] == [Outcome.FAIL]
     assert any(_is_clean(drill, tmp_path / f"without-{number}") for number in range(3)), "starved thrice, or still red"
-
-
-def _kills(drill: Drill, out: Path) -> bool:
-    verdict = session.run(Order(drill, out, ()), lambda _news: None).verdict()
-    (deaths,) = (check for check in verdict.checks if check.text.startswith("queue pair deaths"))
-    return deaths.outcome is Outcome.FAIL
 
 
 def _is_clean(drill: Drill, out: Path) -> bool:

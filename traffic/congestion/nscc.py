@@ -124,7 +124,7 @@ class Nscc(Inert):
         delay_ns = self._delay_ns if rtt_ns is None or rtt_ns <= 0 else self._delay_of(rtt_ns, marked > 0)
         self._quick_bytes += bytes_
         self._arrived += bytes_
-        if not self._adapts(marked > 0, lost=False, delay_ns=delay_ns, bytes_=bytes_, now_ns=now_ns):
+        if not self._adapts(marked > 0, delay_ns, bytes_, now_ns):
             self._judge(bytes_ - marked, marked, delay_ns, now_ns)
             self._adjust(now_ns)
         self._apply()
@@ -133,7 +133,7 @@ class Nscc(Inert):
         """Take the bytes from the window, unless it adapts quickly."""
         self._average(self._network_ns)
         self._trimmed = True
-        if not self._adapts(True, lost=True, delay_ns=0.0, bytes_=bytes_, now_ns=now_ns):
+        if not self._adapts(True, 0.0, bytes_, now_ns):
             self._window -= bytes_
         self._apply()
 
@@ -184,13 +184,13 @@ class Nscc(Inert):
             if over:
                 self._adjusted_ns = now_ns
 
-    def _adapts(self, marked: bool, *, lost: bool, delay_ns: float, bytes_: int, now_ns: int) -> bool:
+    def _adapts(self, marked: bool, delay_ns: float, bytes_: int, now_ns: int) -> bool:
         """Return True if the window adapts quickly now, or what arrives is still of the old one."""
         values = self._parameters
         self._ignored += bytes_
         adapts = self._ignored < self._to_ignore and marked
         if not adapts and (self._quick_ns is None or now_ns >= self._quick_ns):
-            hard = self._trimmed or lost or delay_ns > values.quick_delays * self._target_ns
+            hard = self._trimmed or delay_ns > values.quick_delays * self._target_ns
             least = self._bytes_in(self._base_ns) * values.quick_share
             if self._quick_ns is not None and hard and self._quick_bytes < least:
                 self._to_ignore, self._ignored = self._window, 0.0

@@ -108,8 +108,8 @@ class MultipathSender(SendingEnd):
         """Handle a selective acknowledgement."""
         heard = self.requester.on_sack(sack, now_ns)
         if heard.trimmed:
-            self.trims += heard.trimmed
-            self.control.on_trimmed(heard.trimmed * self._packet_bytes, now_ns)
+            self.trims += 1
+            self.control.on_trimmed(self._packet_bytes, now_ns)
         if heard.packets:
             self.control.on_marked(min(heard.marked, heard.packets) * self._packet_bytes, now_ns)
             self.control.on_acked(heard.packets * self._packet_bytes, heard.rtt_ns, now_ns)

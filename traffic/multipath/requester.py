@@ -33,14 +33,15 @@ Places = npt.NDArray[np.intp]
 class Heard(NamedTuple):
     """Result of an acknowledgement: completions, packets that it is the first to report, and their round trip.
 
-    ``marked``: paths on which a packet was marked. ``trimmed``: packets that came without their payload.
+    ``marked``: paths on which a packet was marked. ``trimmed``: the newest packet came without its payload, and goes
+    again.
     """
 
     completions: Sequence[Completion] = ()
     packets: int = 0
     rtt_ns: int | None = None
     marked: int = 0
-    trimmed: int = 0
+    trimmed: bool = False
 
 
 class MultipathRequester(Postings):
@@ -118,7 +119,7 @@ class MultipathRequester(Postings):
         if acknowledged > self._sent:
             return Heard()
         newest = absolute(sack.newest, self._acknowledged)
-        trimmed = int(sack.trimmed and path is not None and self._on_trimmed(newest, path, now_ns))
+        trimmed = sack.trimmed and path is not None and self._on_trimmed(newest, path, now_ns)
         slots, new = self._arrivals(sack, acknowledged)
         if not len(new):
             return Heard(trimmed=trimmed)

@@ -36,7 +36,7 @@ from hpn.scenarios.drill.model import PATH_MTUS
 from hpn.scenarios.drill.parts import Found, Parts
 from hpn.scenarios.drill.workload import mtu_needed
 from hpn.testbed.files.check import Mistakes, dotted
-from hpn.testbed.routing.srv6.packet import IPV6_BYTES
+from hpn.testbed.routing.srv6.packet import CARRIED_BYTES
 
 
 def check_drill(mistakes: Mistakes, parts: Parts) -> None:
@@ -79,7 +79,7 @@ def _path_mtu(parts: Parts) -> Found:
         return
     more = 0 if parts.job is None else JOB_HEADERS  # extra headers compared with a stream's packet of that path MTU
     if parts.job is not None and parts.job.multipath is not None and parts.fabric.spec.srv6 is not None:
-        more += IPV6_BYTES  # of the carrier
+        more += CARRIED_BYTES
     needed = mtu_needed(traffic.path_mtu) + more
     if parts.fabric.spec.mtu < needed:
         smaller = [size for size in PATH_MTUS if mtu_needed(size) + more <= parts.fabric.spec.mtu]

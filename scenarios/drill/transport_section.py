@@ -86,11 +86,8 @@ def _check_around(mistakes: Mistakes, name: str, spec: FabricSpec | None) -> Non
     if spec is not None and balances(spec):
         text = "an entropy value is no path when switches choose for each packet; leave out switch.balancing"
         mistakes.add(_WHERE, f"job.transport: {name}: {text}")
-    if spec is not None and spec.srv6 is not None and rdma_marker(spec) is not None:
-        text = "the outer header of SRv6 takes congestion marks away with it; leave srv6 out, or what marks"
-        mistakes.add(_WHERE, f"job.transport: {name}: {text}")
-    if spec is not None and spec.srv6 is not None and trimmed_dscp(spec) is not None:
-        text = "switches trim IPv4, and SRv6's outer header is IPv6; leave srv6 out, or trim"
+    if spec is not None and spec.srv6 is not None and spec.switch is None and rdma_marker(spec) is not None:
+        text = "ecn marks the outer header of SRv6, and no host copies the mark; let switch.classes mark"
         mistakes.add(_WHERE, f"job.transport: {name}: {text}")
     if spec is not None and spec.nic.binds:
         text = "a bound queue pair leaves by one port alone; write nic: {port_selection: hash} in the topology"

@@ -18,7 +18,7 @@ from hpn.scenarios.run.path_updates import Rechooser
 from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from hpn.scenarios.run.spraying import Sprayer, SprayPlan
 from hpn.scenarios.run.standby_on_lab import Standby
-from hpn.scenarios.run.values_on_lab import LabValues, carried_share
+from hpn.scenarios.run.values_on_lab import LabValues, carried_addresses, carried_share
 from hpn.testbed.errors import MachineError
 from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.lab.lab import Lab
@@ -76,6 +76,7 @@ class LabJob(LabQueuePairs):
             scheduler=self if self._standby is not None else None,
             progress=self._progress,
             leaves=self._leave,
+            addresses=carried_addresses(lab, plan.transport),
         )
         self._plan = plan
         self._homes = dict(self._sports)
@@ -109,6 +110,10 @@ class LabJob(LabQueuePairs):
             await self._sprayer.start(self.flows)
         if self._values is not None:
             self._values.choose(self.flows)
+
+    def planes(self) -> tuple[tuple[int, int], ...]:
+        """Return as for streams; nothing where each packet takes another plane."""
+        return super().planes() if self._values is None else ()
 
     async def take_over(self, dead: Collection[str]) -> None:
         """Raise MachineError: spares take over only when a job restarts. Drills that need this are refused at load."""

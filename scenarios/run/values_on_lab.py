@@ -13,7 +13,7 @@ from hpn.scenarios.run.lab_router import LabRouter
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.srv6_carriers import Carried, Carriers
-from hpn.testbed.routing.srv6.packet import IPV6_BYTES
+from hpn.testbed.routing.srv6.packet import CARRIED_BYTES
 from hpn.testbed.routing.srv6.plan import UsidPath
 from hpn.testbed.routing.trace import Flow
 from hpn.traffic.flows.entropy import drawn, entropy_values
@@ -41,7 +41,12 @@ def carried_share(spec: FabricSpec, transport: Transport) -> float:
     if spec.srv6 is None or transport.multipath is None:
         return 1
     own = wire_bytes(transport.path_mtu)
-    return own / (own + IPV6_BYTES)
+    return own / (own + CARRIED_BYTES)
+
+
+def carried_addresses(lab: Lab, transport: Transport) -> Mapping[str, str] | None:
+    """Return the IPv6 address of each NIC where packets of a job travel in carriers; None elsewhere."""
+    return None if lab.srv6 is None or transport.multipath is None else lab.srv6.plan.inner
 
 
 class LabValues:

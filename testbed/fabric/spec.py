@@ -225,6 +225,9 @@ class SecondClassSpec(Strict):
     share: float = Field(ge=0.05, le=0.95, description="of a port while both queues have something; alone it has all")
 
 
+MTU_WITH_SRV6 = 4220
+
+
 class FabricSpec(Strict):
     """One topology file. Counts are per the unit named; ``hpn topology new`` writes a commented example."""
 
@@ -267,7 +270,12 @@ class FabricSpec(Strict):
     core_rate: Rate = Field(default=400 * 10**9, description="each link between an Agg and a Core")
     switch_capacity: Rate = Field(default=51_200 * 10**9, description="most that all ports of a switch add up to")
     scale: int = Field(default=1000, ge=1, le=10**6, description="emulated rate = real rate / scale")
-    mtu: int = Field(default=4200, ge=1280, le=9216, description="bytes; path MTU 4096 needs 4200")
+    mtu: int = Field(
+        default=4200,
+        ge=1280,
+        le=9216,
+        description="bytes; path MTU 4096 needs 4200, 4220 in SRv6",
+    )
     queue_ms: float = Field(default=20.0, gt=0, le=1000, description="depth of a port's queue at its own rate")
     ecn: EcnSpec | None = Field(default=None, description="what switches mark; left out: nothing")
     second_class: SecondClassSpec | None = Field(
@@ -303,8 +311,11 @@ class FabricSpec(Strict):
     def _profiled(self) -> Self:
         """Give ``lacp`` the profile's values, which later layers may replace: they count as not set.
 
-        A wired network has path control only where its file says so: production networks have none.
+        A wired network has path control only where its file says so: production networks have none. SRv6 needs a larger
+        MTU for the same packets.
         """
+        if self.srv6 is not None and "mtu" not in self.model_fields_set:
+            object.__setattr__(self, "mtu", MTU_WITH_SRV6)
         if self.architecture == WIRED and "path_control" not in self.model_fields_set:
             object.__setattr__(self, "path_control", PathControlSpec(enabled=False))
         object.__setattr__(self, "lacp", self.lacp.under(self.profile))

@@ -8,12 +8,13 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from hpn.testbed.fabric.values import Strict
+from hpn.testbed.files.words import OneOf
 
 BLOCK_BITS = 32
 """Length of a locator block. With 16 bits for each uSID, 96 bits are left for six of them."""
 
-_TAKEN = tuple(map(IPv6Network, ("::/8", "fd00::/15", "fe80::/10", "ff00::/8")))
-"""Of the kernel and of the lab: loopback, NICs and neighbours, link-local, multicast."""
+_TAKEN = tuple(map(IPv6Network, ("::/8", "fd00::/14", "fe80::/10", "ff00::/8")))
+"""Of the kernel and of the lab: loopback, NICs, neighbours and ways, link-local, multicast."""
 _HINT = "write one such as fc00:0::/32"
 
 
@@ -31,9 +32,19 @@ def _block(value: object) -> str:
     return str(block)
 
 
+ROUTINGS = {
+    "minimal": "shortest paths",
+    "valiant": "detours by each other switch too",
+}
+"""Paths that senders choose from; ``testbed.routing.srv6.switch_paths`` has an entry for each."""
+
+
 class Srv6Spec(Strict):
     """SRv6 with compressed SIDs (NEXT-CSID of RFC 9800, micro-SIDs): static tables in the kernel of every switch."""
 
     block: Annotated[str, BeforeValidator(_block, json_schema_input_type=str)] = Field(
         default="fc00::/32", description="locator block, 32 bits; each uSID has 16", examples=["fc00:0::/32"]
+    )
+    routing: Annotated[str, OneOf(ROUTINGS)] = Field(
+        default="minimal", description="; ".join(f"{name}: {what}" for name, what in ROUTINGS.items())
     )

@@ -77,8 +77,6 @@ def _treatment(entry: Entry) -> Seg6Local | None:
             return Seg6Local(seg6.END, BITS)
         case Behaviour.END_X:
             return Seg6Local(seg6.END_X, BITS, nh6=entry.nh6)
-        case Behaviour.END_DX4:
-            return Seg6Local(seg6.END_DX4, nh4=entry.nh4)
         case Behaviour.END_DT6:
             return Seg6Local(seg6.END_DT6, table=rtnl.RT_TABLE_LOCAL)
 

@@ -1,21 +1,18 @@
-"""IPv4 in SRv6 from the hosts of a lab: a route for each static path, which puts packets into its carrier.
+"""Hosts of a lab as senders of SRv6: a route for each static path, which puts packets into its carrier.
 
-A sender names such a route by its address, from 198.18.0.0/15 (RFC 2544), and the port by the mark of its socket. The
-address that the packet itself has stays. So the host's kernel does what an adapter does.
+A sender names such a route by its address, and the port by the mark of its socket. The address that the packet itself
+has stays. So the host's kernel does what an adapter does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 
-from hpn.testbed.errors import MachineError
-from hpn.testbed.kernel.rtnetlink import rtnl, seg6
+from hpn.testbed.kernel.rtnetlink import seg6
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.srv6_probe import srv6_of
+from hpn.testbed.routing.srv6 import numbers
 from hpn.testbed.routing.srv6.plan import UsidPath, port_table
-
-_ADDRESSES = IPv4Network("198.18.0.0/15")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +32,18 @@ class Carriers:
         self._lab = lab
         self._plan = srv6_of(lab).plan
         self._made: dict[tuple[str, str], tuple[Carried, ...]] = {}
-        self._used: dict[str, list[str]] = {}  # by host
+        self._used: dict[str, list[tuple[str, int]]] = {}  # by host: addresses and interfaces
 
     def paths(self, src: str, dst: str) -> tuple[Carried, ...]:
-        """Return every shortest path from NIC to NIC, ready for packets, port by port in turn.
-
-        MachineError when a host has more paths than addresses.
-        """
+        """Return every shortest path from NIC to NIC, ready for packets, port by port in turn."""
         if (src, dst) not in self._made:
             self._made[src, dst] = self._install(src, dst)
         return self._made[src, dst]
 
     def close(self) -> None:
         """Remove the routes."""
-        for host, addresses in self._used.items():
-            self._lab.requests(host).run([rtnl.delete_route(f"{address}/32") for address in addresses])
+        for host, used in self._used.items():
+            self._lab.requests(host).run([seg6.carry_no_more(via, ifindex) for via, ifindex in used])
         self._used.clear()
         self._made.clear()
 
@@ -62,12 +56,9 @@ class Carriers:
         turns = max(map(len, by_port))
         found, requests = [], []
         for path in (paths[turn] for turn in range(turns) for paths in by_port if turn < len(paths)):
-            if len(used) == _ADDRESSES.num_addresses:
-                raise MachineError(f"{source.host} has more SRv6 paths than addresses in {_ADDRESSES}; take fewer NICs")
-            via = str(_ADDRESSES[len(used)])
-            used.append(via)
-            mark = port_table(source.links[path.port].lower)
-            found.append(Carried(path, via, mark))
-            requests.append(seg6.carry_ipv4(via, source.lag_ifindex, plan.ipv4_carrier(path, dst), mark))
+            via = numbers.way(len(used))
+            used.append((via, source.lag_ifindex))
+            found.append(Carried(path, via, port_table(source.links[path.port].lower)))
+            requests.append(seg6.carry(via, source.lag_ifindex, path.carrier))
         self._lab.requests(source.host).run(requests)
         return tuple(found)

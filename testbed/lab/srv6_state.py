@@ -17,9 +17,7 @@ _ACTIONS = {
     seg6.END: Behaviour.END,
     seg6.END_X: Behaviour.END_X,
     seg6.END_DT6: Behaviour.END_DT6,
-    seg6.END_DX4: Behaviour.END_DX4,
 }
-_DELIVER = (Behaviour.END_DT6, Behaviour.END_DX4)
 
 
 def expected_tables(plan: UsidPlan) -> dict[str, str]:
@@ -61,13 +59,13 @@ def _found(route: Route6, names: dict[int, str], macs: dict[tuple[int, str], str
         mac = macs.get((route.oif, route.gateway), "an unknown neighbour")
         return _words(Behaviour.ROUTE, port, mac if route.gateway else "")
     behaviour = _ACTIONS.get(route.treatment.action)
-    if behaviour is None or (behaviour not in _DELIVER and route.treatment.bits != BITS):
+    if behaviour is None or (behaviour is not Behaviour.END_DT6 and route.treatment.bits != BITS):
         return f"another treatment: {route.treatment}"
-    return _words(behaviour, port, route.treatment.nh6 or route.treatment.nh4)
+    return _words(behaviour, port, route.treatment.nh6)
 
 
 def _wanted(entry: Entry) -> str:
-    return _words(entry.behaviour, entry.port, entry.mac or entry.nh6 or entry.nh4)
+    return _words(entry.behaviour, entry.port, entry.mac or entry.nh6)
 
 
 def _words(behaviour: Behaviour, port: str, to: str) -> str:

@@ -1,4 +1,4 @@
-"""Deadlock of lossless queues: whether minimal paths let channels wait for each other in a circle. Pure.
+"""Deadlock of lossless queues: whether paths let channels wait for each other in a circle. Pure.
 
 A channel is a link in one direction. A packet that holds room behind one waits for room behind the next on its path.
 If these waits close a circle, all of it may stand still for ever, and no reroute helps (Dally, Seitz, IEEE Trans.
@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from itertools import pairwise, permutations
 
 from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.testbed.routing.distances import Adjacency
+from hpn.testbed.routing.srv6.numbers import MOST_USIDS
+from hpn.testbed.routing.srv6.switch_paths import ROUTINGS, SwitchGraph, end_of
 
 Channel = tuple[str, str]
 """Sender and receiver, two switches; parallel links count as one."""
@@ -59,6 +62,20 @@ def waits(fabric: Fabric, next_hops: NextHops) -> Waits:
     return found
 
 
+def static_waits(fabric: Fabric, routing: str) -> Waits:
+    """Return the same for the static paths that ``srv6.routing`` offers."""
+    graph, ends, found = SwitchGraph(fabric), _ends(fabric), dict[Channel, set[Channel]]()
+    for start, end in permutations(ends, 2):
+        for links in ROUTINGS[routing](graph, start, frozenset({end}), MOST_USIDS - 1):
+            nodes = [end_of(start, links[:at]) for at in range(len(links) + 1)]
+            channels = list(pairwise(nodes))
+            for channel in channels:
+                found.setdefault(channel, set())
+            for channel, following in pairwise(channels):
+                found[channel].add(following)
+    return found
+
+
 def circle(found: Waits) -> tuple[Channel, ...]:
     """Return a short circle of channels, each waiting for the next and the last for the first; empty without any."""
     inside = _in_circles(found)
@@ -71,7 +88,7 @@ def circle(found: Waits) -> tuple[Channel, ...]:
 
 
 def deadlock_notes(fabric: Fabric) -> Iterator[str]:
-    """Yield what lossless queues would mean where minimal paths have a circle; nothing for others.
+    """Yield what lossless queues would mean where paths have a circle; nothing for others.
 
     Without mesh links, shortest paths of a fabric without failures lead up and then down.
     """
@@ -81,10 +98,11 @@ def deadlock_notes(fabric: Fabric) -> Iterator[str]:
     if len(_ends(fabric)) * links > MOST_STEPS:
         yield "lossless switches may deadlock: nobody searched these many paths for switches that wait in a circle"
         return
-    found = circle(waits(fabric, minimal(fabric)))
+    routing = "minimal" if fabric.spec.srv6 is None else fabric.spec.srv6.routing
+    found = circle(waits(fabric, minimal(fabric)) if routing == "minimal" else static_waits(fabric, routing))
     if found:
         names = " > ".join([*(sender for sender, _ in found), found[0][0]])
-        yield f"lossless switches may deadlock: minimal paths let these wait for each other in a circle: {names}"
+        yield f"lossless switches may deadlock: {routing} paths let these wait for each other in a circle: {names}"
 
 
 def _ends(fabric: Fabric) -> list[str]:

@@ -453,62 +453,124 @@ static struct packet_type pfc_type = { .type = htons(ETH_P_PAUSE), .func = pfc_r
 
 /* ---- Enqueue */
 
-static void set_dscp(struct sk_buff *skb, u8 dscp)
+/*
+ * Offset of a packet's own IP header, to read: the only one, or that inside an SRv6 carrier (IPv6 in IPv6; RFC 8986,
+ * section 5.2). -1: it has none.
+ */
+static int own_ip(struct sk_buff *skb)
 {
+	int at = skb_network_offset(skb);
+
 	if (skb->protocol == htons(ETH_P_IP))
-		ipv4_change_dsfield(ip_hdr(skb), INET_ECN_MASK, dscp << 2);
-	else
-		ipv6_change_dsfield(ipv6_hdr(skb), INET_ECN_MASK, dscp << 2);
+		return pskb_may_pull(skb, at + sizeof(struct iphdr)) ? at : -1;
+	if (skb->protocol != htons(ETH_P_IPV6) || !pskb_may_pull(skb, at + sizeof(struct ipv6hdr)))
+		return -1;
+	if (ipv6_hdr(skb)->nexthdr != IPPROTO_IPV6)
+		return at;
+	at += sizeof(struct ipv6hdr);
+	return pskb_may_pull(skb, at + sizeof(struct ipv6hdr)) ? at : -1;
 }
 
-static int bth_offset(const struct sk_buff *skb)
+static struct iphdr *ipv4_at(const struct sk_buff *skb, int offset)
 {
-	return skb_network_offset(skb) + sizeof(struct iphdr) + sizeof(struct udphdr);
+	return (struct iphdr *)(skb->data + offset);
 }
 
-/* The first so many bytes of a RoCEv2 packet's BTH and what follows, to read; NULL if it is none. */
-static u8 *rdma_of(struct sk_buff *skb, int bytes)
+static struct ipv6hdr *ipv6_at(const struct sk_buff *skb, int offset)
 {
-	int at = bth_offset(skb);
+	return (struct ipv6hdr *)(skb->data + offset);
+}
 
-	if (skb->protocol != htons(ETH_P_IP) || !pskb_may_pull(skb, at + bytes) ||
-	    ip_hdr(skb)->protocol != IPPROTO_UDP || ip_hdr(skb)->ihl != 5 ||
-	    ((struct udphdr *)(skb->data + at - sizeof(struct udphdr)))->dest != htons(ROCE_PORT))
-		return NULL;
-	return skb->data + at;
+static bool is_carried(const struct sk_buff *skb, int own)
+{
+	return own > skb_network_offset(skb);
+}
+
+/* Write the DSCP of a packet and of its carrier. */
+static void set_dscp(struct sk_buff *skb, int own, u8 dscp)
+{
+	if (skb->protocol == htons(ETH_P_IP)) {
+		ipv4_change_dsfield(ipv4_at(skb, own), INET_ECN_MASK, dscp << 2);
+		return;
+	}
+	ipv6_change_dsfield(ipv6_at(skb, own), INET_ECN_MASK, dscp << 2);
+	ipv6_change_dsfield(ipv6_hdr(skb), INET_ECN_MASK, dscp << 2);
+}
+
+/*
+ * Mark congestion. RFC 6040 lets the end of a tunnel copy the outer mark to the inner header. Linux ends SRv6 without,
+ * so a switch marks both.
+ */
+static bool set_ce(struct sk_buff *skb)
+{
+	int own = own_ip(skb);
+
+	if (own >= 0 && is_carried(skb, own) && !skb_ensure_writable(skb, own + sizeof(struct ipv6hdr)))
+		IP6_ECN_set_ce(skb, ipv6_at(skb, own));
+	return INET_ECN_set_ce(skb);
+}
+
+/* Offset of a packet's UDP header, to read; -1 if it has none. */
+static int udp_offset(struct sk_buff *skb)
+{
+	int own = own_ip(skb), at = own;
+
+	if (own < 0)
+		return -1;
+	if (skb->protocol == htons(ETH_P_IP)) {
+		if (ipv4_at(skb, own)->protocol != IPPROTO_UDP || ip_is_fragment(ipv4_at(skb, own)))
+			return -1;
+		at += ipv4_at(skb, own)->ihl * 4;
+	} else {
+		if (ipv6_at(skb, own)->nexthdr != IPPROTO_UDP)
+			return -1;
+		at += sizeof(struct ipv6hdr);
+	}
+	return pskb_may_pull(skb, at + sizeof(struct udphdr)) ? at : -1;
+}
+
+/* Offset of a RoCEv2 packet's BTH, of which so many bytes and what follows are there to read; -1 if it is none. */
+static int rdma_offset(struct sk_buff *skb, int bytes)
+{
+	int udp = udp_offset(skb), at = udp + sizeof(struct udphdr);
+
+	if (udp < 0 || !pskb_may_pull(skb, at + bytes) ||
+	    ((struct udphdr *)(skb->data + udp))->dest != htons(ROCE_PORT))
+		return -1;
+	return at;
 }
 
 /* A host's NIC marks RDMA (RoCEv2: UDP to port 4791) that its sender left unmarked, and congestion notifications. */
 static void mark_rdma(struct sk_buff *skb, const struct mmu_options *conf)
 {
-	u8 *bth = conf->rdma_dscp && !dscp_of(skb) ? rdma_of(skb, 1) : NULL;
-	u8 dscp = bth && *bth == BTH_CNP ? conf->cnp_dscp : conf->rdma_dscp;
+	int at = conf->rdma_dscp && !dscp_of(skb) ? rdma_offset(skb, 1) : -1;
+	u8 dscp = at >= 0 && skb->data[at] == BTH_CNP ? conf->cnp_dscp : conf->rdma_dscp;
 
-	if (bth && !skb_ensure_writable(skb, bth_offset(skb)))
-		set_dscp(skb, dscp);
+	if (at >= 0 && !skb_ensure_writable(skb, at))
+		set_dscp(skb, own_ip(skb), dscp);
 }
 
-/* Cut an IPv4 packet of UDP. The lengths follow and UDP's checksum goes, so that the receiver's stack accepts it. */
+/* Cut a packet of UDP. The lengths follow and UDP's checksum goes, so that the receiver's stack accepts it. */
 static bool trim(struct sk_buff *skb, const struct mmu_options *conf)
 {
-	int at = skb_network_offset(skb), keep = at + conf->trim_bytes;
-	struct iphdr *ip;
+	int own = own_ip(skb), at = udp_offset(skb), keep = own + conf->trim_bytes;
 	struct udphdr *udp;
 
-	if (skb->protocol != htons(ETH_P_IP) || skb->len <= keep || skb_ensure_writable(skb, keep))
-		return false;
-	ip = ip_hdr(skb);
-	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || conf->trim_bytes < ip->ihl * 4 + sizeof(*udp) ||
+	if (at < 0 || skb->len <= keep || keep < at + (int)sizeof(*udp) || skb_ensure_writable(skb, keep) ||
 	    pskb_trim(skb, keep))
 		return false;
 	skb->ip_summed = CHECKSUM_NONE;
-	ip = ip_hdr(skb);
-	udp = (struct udphdr *)((u8 *)ip + ip->ihl * 4);
-	udp->len = htons(conf->trim_bytes - ip->ihl * 4);
+	udp = (struct udphdr *)(skb->data + at);
+	udp->len = htons(keep - at);
 	udp->check = 0;
-	csum_replace2(&ip->check, ip->tot_len, htons(conf->trim_bytes));
-	ip->tot_len = htons(conf->trim_bytes);
-	set_dscp(skb, conf->trim_dscp);
+	if (skb->protocol == htons(ETH_P_IP)) {
+		csum_replace2(&ipv4_at(skb, own)->check, ipv4_at(skb, own)->tot_len, htons(conf->trim_bytes));
+		ipv4_at(skb, own)->tot_len = htons(conf->trim_bytes);
+	} else {
+		ipv6_hdr(skb)->payload_len = htons(conf->trim_bytes);
+		ipv6_at(skb, own)->payload_len = htons(keep - at);
+	}
+	set_dscp(skb, own, conf->trim_dscp);
 	qdisc_skb_cb(skb)->pkt_len = skb->len;
 	return true;
 }
@@ -565,7 +627,7 @@ static int mmu_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	if (!admit(mmu, port, skb, now))
 		goto drop;
 	q = &port->queues[cb(skb)->class];
-	if (marks(&port->conf.classes[cb(skb)->class], q->count.queue) && INET_ECN_set_ce(skb))
+	if (marks(&port->conf.classes[cb(skb)->class], q->count.queue) && set_ce(skb))
 		q->count.marks++;
 	__qdisc_enqueue_tail(skb, &q->packets);
 	q->count.queue += qdisc_pkt_len(skb);
@@ -585,17 +647,17 @@ drop:
 
 static void tell(struct sk_buff *skb, struct mmu_port *port, u64 now)
 {
-	u8 *bth = rdma_of(skb, INT_AT + 4);
+	int begin = rdma_offset(skb, INT_AT + 4), class, at;
+	u8 *bth = skb->data + begin;
 	struct int_hop *hop;
 	u64 sent = 0, queue = 0;
-	int class, at;
 
-	if (!bth || *bth != BTH_INT || bth[INT_AT] >= bth[INT_AT + 1])
+	if (begin < 0 || *bth != BTH_INT || bth[INT_AT] >= bth[INT_AT + 1])
 		return;
 	at = INT_AT + 4 + bth[INT_AT] * sizeof(*hop);
-	if (skb_ensure_writable(skb, bth_offset(skb) + at + sizeof(*hop)))
+	if (skb_ensure_writable(skb, begin + at + sizeof(*hop)))
 		return;
-	bth = skb->data + bth_offset(skb);
+	bth = skb->data + begin;
 	for (class = 0; class < CLASSES; class++) {
 		sent += port->queues[class].count.sent_bytes;
 		queue += port->queues[class].count.queue;

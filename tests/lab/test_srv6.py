@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import struct
 import subprocess
 from collections import Counter
@@ -31,7 +30,8 @@ from hpn.testbed.lab.srv6_state import entries
 from hpn.testbed.lab.state import state
 from hpn.testbed.routing.srv6.packet import Datagram, encapsulated
 from hpn.testbed.routing.srv6.plan import UsidPath
-from hpn.traffic.io.sockets import open_raw_sender
+from hpn.traffic.flows.ip_layer import IPV6
+from hpn.traffic.io.sockets import open_raw_sender, open_receiver
 from hpn.traffic.transport.packets import Envelope, pack_ip
 from tests.lab.running import cut, mend, running, tiny, whole_again
 
@@ -69,7 +69,7 @@ async def test_a_probe_arrives_down_every_path_and_a_cut_silences_its_own_alone(
 
 
 @pytest.mark.parametrize("name", _FABRICS)
-async def test_ipv4_by_a_carriers_route_takes_the_planned_path_and_keeps_its_addresses(name: str) -> None:
+async def test_a_packet_by_a_carriers_route_takes_the_planned_path_and_keeps_its_addresses(name: str) -> None:
     async with running(_spec(name)) as lab:
         carriers, before = Carriers(lab), state(lab)
         paths = carriers.paths(_SRC, _DST)
@@ -78,7 +78,7 @@ async def test_ipv4_by_a_carriers_route_takes_the_planned_path_and_keeps_its_add
             *range(len(lab.fabric.nic(_SRC).links))
         ]
         assert await _received(lab, paths) == set(range(len(paths)))
-        assert _counted(lab) == _planned(lab, [each.path for each in paths], ipv4=True)
+        assert _counted(lab) == _planned(lab, [each.path for each in paths])
         cut(lab, link := lab.fabric.link(paths[0].path.links[0]))
         there = {at for at, each in enumerate(paths) if link.name not in each.path.links}
         assert await _received(lab, paths) == there
@@ -86,26 +86,25 @@ async def test_ipv4_by_a_carriers_route_takes_the_planned_path_and_keeps_its_add
         await whole_again(lab, before)
         assert await _received(lab, paths) == set(range(len(paths)))
         carriers.close()
-        assert not [
-            each for each in lab.requests(lab.fabric.nic(_SRC).host).routes() if each.prefix.startswith("198.18.")
-        ]
+        host = lab.requests(lab.fabric.nic(_SRC).host)
+        assert not [each for each in host.routes6() if each.prefix.startswith("fd02:")]
 
 
 async def _received(lab: Lab, paths: Sequence[Carried]) -> set[int]:
     """Send a datagram by each path, whole as RoCE's are, and return the numbers of those that arrive."""
     source, target = lab.fabric.nic(_SRC), lab.fabric.nic(_DST)
-    with lab.wiring.namespaces[target.host].socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as ear:
-        ear.bind((target.ip, 4791))
+    inner = srv6_of(lab).plan.inner
+    with open_receiver(lab.wiring.namespaces[target.host], inner[_DST]) as ear:
         for number, each in enumerate(paths):
-            to = Envelope(source.ip, target.ip, 50_000 + number, 1)
-            with open_raw_sender(lab.wiring.namespaces[source.host], each.mark) as out, suppress(OSError):
+            to = Envelope(inner[_SRC], inner[_DST], 50_000 + number, 1)
+            with open_raw_sender(lab.wiring.namespaces[source.host], each.mark, IPV6) as out, suppress(OSError):
                 out.sendto(pack_ip(to, bytes(100 if number else 4132)), (each.via, 0))
         found: set[int] = set()
         with suppress(TimeoutError):
             async with asyncio.timeout(1):
                 while len(found) < len(paths):
-                    _, (ip, sport) = await asyncio.get_running_loop().sock_recvfrom(ear, 8192)
-                    assert ip == source.ip
+                    _, (ip, sport, *_) = await asyncio.get_running_loop().sock_recvfrom(ear, 8192)
+                    assert ip == inner[_SRC]
                     found.add(sport - 50_000)
         return found
 
@@ -154,7 +153,7 @@ async def test_deviations_name_a_route_that_is_gone_and_one_that_nobody_planned(
         _ip("p0.s0.t0.0", "-6", "route", "del", "fc00:0:5::/48")
         (gone, count) = deviations(lab)
         assert gone.startswith("SRv6 fc00:0:5::/48 on p0.s0.t0.0: is absent, should be route by up0 to 06:00:")
-        assert count == "static IPv6 routes of p0.s0.t0.0: is 6, should be 7"
+        assert count == "static IPv6 routes of p0.s0.t0.0: is 4, should be 5"
         _ip("p0.s0.t0.0", "-6", "route", "add", "fc00:0:5::/48", "via", "fe80::dead", "dev", "up1", "proto", "static")
         (wrong,) = deviations(lab)
         assert "is route by up1 to an unknown neighbour, should be route by up0" in wrong
@@ -249,7 +248,7 @@ def _counted(lab: Lab) -> Counter[tuple[str, str]]:
     return found
 
 
-def _planned(lab: Lab, paths: Sequence[UsidPath], *, ipv4: bool = False) -> Counter[tuple[str, str]]:
+def _planned(lab: Lab, paths: Sequence[UsidPath]) -> Counter[tuple[str, str]]:
     """The same, by the paths of probes: the near end of parallel links treats, or the far end of a lone one."""
     numbers, found = srv6_of(lab).plan.numbers, Counter[tuple[str, str]]()
     for path in paths:
@@ -258,8 +257,7 @@ def _planned(lab: Lab, paths: Sequence[UsidPath], *, ipv4: bool = False) -> Coun
             near, node = link.end_at(node), link.far_end(node).node
             own = numbers.adjacency.get(near.label)
             found[(node, numbers.prefix(numbers.node[node])) if own is None else (near.node, numbers.prefix(own))] += 1
-        last = (numbers.nic_ipv4 if ipv4 else numbers.nic)[_DST]
-        found[lab.fabric.nic(_DST).host, numbers.prefix(last)] += 1
+        found[lab.fabric.nic(_DST).host, numbers.prefix(numbers.nic[_DST])] += 1
     return found
 
 

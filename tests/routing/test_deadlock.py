@@ -125,3 +125,17 @@ def test_a_network_with_too_many_paths_is_not_searched_and_says_so(monkeypatch: 
     monkeypatch.setattr(deadlock, "MOST_STEPS", 10)
     [note] = deadlock_notes(CYCLIC["torus 4 x 3"])
     assert "nobody searched" in note
+
+
+def test_valiants_detours_let_a_full_mesh_wait_in_a_circle() -> None:
+    mesh = network("tiny-ub-mesh", segments=5, dimensions=[5], srv6={"routing": "valiant"})
+    stands(deadlock.static_waits(mesh, "valiant"))
+    assert not circle(deadlock.static_waits(mesh, "minimal"))
+    [note] = deadlock_notes(mesh)
+    assert note.startswith("lossless switches may deadlock: valiant paths let these wait for each other in a circle: ")
+
+
+@pytest.mark.parametrize("name", [*CYCLIC, "ring of 3", "mesh 5"])
+def test_static_minimal_paths_wait_as_those_of_bgp_do(name: str) -> None:
+    fabric = CYCLIC[name] if name in CYCLIC else FREE[name]
+    assert deadlock.static_waits(fabric, "minimal") == waits(fabric, minimal(fabric))

@@ -19,7 +19,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.routing.srv6.numbers import GIB, LIB, MOST_USIDS, numbered
 from hpn.testbed.routing.srv6.packet import Datagram, encapsulated, internet_checksum
 from hpn.testbed.routing.srv6.plan import UsidPlan, paths
-from hpn.testbed.routing.srv6.summary import longest, srv6_notes, summary
+from hpn.testbed.routing.srv6.summary import srv6_notes, summary
 from tests.fabric.direct_sizes import direct_sizes
 from tests.fabric.own_network import write
 from tests.routing.usid_walk import walked
@@ -67,7 +67,7 @@ def _holds(fabric: Fabric, most: int = 12) -> None:
         assert len({path.carrier for path in found if path.port == 0}) == sum(path.port == 0 for path in found)
         for path in found:
             assert walked(plan, src, path.port, path.carrier) == (list(path.links), dst)
-            assert len(path.usids) <= longest(plan) <= MOST_USIDS
+            assert len(path.usids) <= plan.longest() <= MOST_USIDS
     for node in fabric.nodes:
         entries = [(entry.table, entry.prefix) for entry in plan.table(node.name)]
         assert len(entries) == len(set(entries))
@@ -109,6 +109,34 @@ def test_each_carrier_leads_along_its_path_and_no_shortest_path_is_missing(fabri
 @pytest.mark.parametrize("name", _SHAPES)
 def test_so_it_is_with_planes_tiers_and_parallel_links(name: str) -> None:
     _holds(_shape(name))
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(["dragonfly", "slim-fly", "torus", "full-mesh"]).flatmap(direct_sizes))
+def test_valiants_detours_come_after_the_shortest_paths_and_lead_back_by_the_same_links(size: dict[str, Any]) -> None:
+    minimal = UsidPlan(build(FabricSpec.model_validate({**size, "srv6": {}})))
+    plan = UsidPlan(build(FabricSpec.model_validate({**size, "srv6": {"routing": "valiant"}})))
+    fabric = plan.fabric
+    for src, dst in _pairs(fabric, 4):
+        short, found = minimal.paths(src, dst), plan.paths(src, dst)
+        assert set(short) <= set(found)
+        assert len({(path.port, path.links) for path in found}) == len(found)
+        assert {path.links[::-1] for path in plan.paths(dst, src)} == {path.links for path in found}
+        for path in found:
+            assert walked(plan, src, path.port, path.carrier) == (list(path.links), dst)
+            switches = [fabric.link(path.links[0]).upper.node]
+            for link in map(fabric.link, path.links[1:-1]):
+                switches.append(link.far_end(switches[-1]).node)
+            assert len(set(switches)) == len(switches), "no switch twice"
+            assert len(path.usids) <= MOST_USIDS
+
+
+def test_a_full_mesh_has_a_detour_by_each_other_switch() -> None:
+    spec = {"architecture": "full-mesh", "segments": 6, "dimensions": [6], "hosts": 1, "bgp": {"asn": "per-switch"}}
+    found = UsidPlan(build(FabricSpec.model_validate({**spec, "srv6": {"routing": "valiant"}}))).paths(
+        "p0.s0.h0.r0", "p0.s3.h0.r0"
+    )
+    assert [len(path.links) for path in found] == [3, 4, 4, 4, 4]
 
 
 def test_a_plan_is_the_same_every_time() -> None:
@@ -156,16 +184,14 @@ def test_more_parts_than_usids_are_refused() -> None:
     spec = {"architecture": "single-tor", "segments": 2, "hosts": 1, "aggs": 1}
     fabric = build(FabricSpec.model_validate(spec))
     many = Fabric(fabric.spec, fabric.nodes, fabric.links, fabric.nics * 30_000, fabric.planes)
-    with pytest.raises(
-        InputError, match="3 switches and two for each of 60,000 NICs are more than 57,343 uSIDs; lower pods"
-    ):
+    with pytest.raises(InputError, match="3 switches and 60,000 NICs are more than 57,343 uSIDs; lower pods"):
         numbered(many)
 
 
 _BAD = {
     "block: no prefix": ("preset: tiny\nsrv6: {block: mine}\n", r"2: srv6.block: 'mine' is no IPv6 prefix of 32 bits"),
     "block: 48 bits": ("preset: tiny\nsrv6:\n  block: fc00::/48\n", r"3: srv6.block: 'fc00::/48' is no IPv6 prefix"),
-    "block: taken": ("preset: tiny\nsrv6: {block: 'fd00::/32'}\n", r"2: .*'fd00::/32' is within fd00::/15"),
+    "block: taken": ("preset: tiny\nsrv6: {block: 'fd00::/32'}\n", r"2: .*'fd00::/32' is within fd00::/14"),
     "long": (
         "architecture: torus\nsegments: 12\ndimensions: [12]\nhosts: 1\nbgp: {asn: per-switch}\nsrv6: {}\n",
         r"6: srv6: the longest path needs 7 uSIDs, and an IPv6 address carries 6; take a network",
@@ -194,9 +220,7 @@ def test_the_plan_tells_its_sizes() -> None:
     plan = UsidPlan(_shape("parallel"))
     assert found.most_routes == max(len(plan.table(node.name)) for node in plan.fabric.switches)
     (note,) = srv6_notes(plan.fabric)
-    assert note.startswith(
-        "SRv6: 14 uSIDs (6 of switches, 2 of each of 4 NICs) and 48 uAs, at ends of parallel links; at most"
-    )
+    assert note.startswith("SRv6: 10 uSIDs (6 of switches, 4 of NICs) and 48 uAs, at ends of parallel links; at most")
     assert not list(srv6_notes(build(FabricSpec.model_validate(_SHAPES["parallel"]))))
 
 

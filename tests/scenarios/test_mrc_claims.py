@@ -127,7 +127,8 @@ def test_counterfactuals_have_the_same_faults_in_the_same_network() -> None:
     for name in (PORT_DOWN, FLAPS):
         ours, theirs = (load_drill(drill_file(each)) for each in (name, f"{name}-rc"))
         assert ours.timeline == theirs.timeline
-        assert ours.topology.model_copy(update={"srv6": None}) == theirs.topology
+        without = {"srv6": None, "mtu": theirs.topology.mtu}  # the same path MTU is larger in a carrier
+        assert ours.topology.model_copy(update=without) == theirs.topology
         assert ours.job is not None
         assert theirs.job is not None
         assert (ours.job.multipath is None, theirs.job.multipath is None) == (False, True)

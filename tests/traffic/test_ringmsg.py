@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from hpn.traffic.flows.ip_layer import IPV4
 from hpn.traffic.io import uring
 from hpn.traffic.io.recvmmsg import BatchReceiver
 from hpn.traffic.io.ringmsg import RingReceiver, RingSender, Sleeper
-from hpn.traffic.io.sendmmsg import PacketRows, sockaddr
+from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.uring import Ring, open_ring
 
 MS = 1_000_000
@@ -122,7 +123,7 @@ def test_each_row_leaves_by_its_own_socket(ring: Ring, sockets: list[socket.sock
     rows, port = PacketRows(5, bytes(64)), sockets[3].getsockname()[1]
     for row in range(5):
         rows.place(row, bytes([row]))
-        rows.address(row, sockaddr("127.0.0.1", port).tobytes())
+        rows.address(row, IPV4.sockaddr("127.0.0.1", port))
     segments = [(sockets[0].fileno(), 0, 2), (sockets[2].fileno(), 2, 4), (sockets[1].fileno(), 4, 5)]
     sender = RingSender(ring, rows)
     for _ in range(2):

@@ -15,7 +15,7 @@ drill: trims
 summary: three GPUs send to one over four planes that trim
 topology:
   {preset: small, planes: 4, segments: 2, rails: 1, hosts: 2, aggs: 1, scale: 2000, path_control: {enabled: false},
-  switch: {buffer: 1 MB, classes: [{priority: 3, dscp: [3], weight: 15, limit: 150 KB,
+  SRV6switch: {buffer: 1 MB, classes: [{priority: 3, dscp: [3], weight: 15, limit: 150 KB,
     ecn: {kmin: 30 KB, kmax: 120 KB, pmax: 1}, trim: yes}]}}
 job:
   {messages: {pattern: incast, size: 1 MB, count: 8}, gpus: 1, transport: multipath, congestion: nscc, ib_timeout: 20}
@@ -30,9 +30,10 @@ expect:
 """
 
 
-def test_every_trimmed_packet_goes_again_and_no_port_carries_more_than_another(tmp_path: Path) -> None:
+@pytest.mark.parametrize("srv6", ["", "srv6: {}, "])
+def test_every_trimmed_packet_goes_again_and_no_port_carries_more_than_another(srv6: str, tmp_path: Path) -> None:
     skip_without_virtual_time()
-    (tmp_path / "trims.yaml").write_text(_DRILL)
+    (tmp_path / "trims.yaml").write_text(_DRILL.replace("SRV6", srv6))
     said = Hpn(tmp_path).run("drill", "run", "trims.yaml", "--engine", "uml", "--virtual-time", "--out", "out")
     assert "PASS  trims" in said
     assert "goodput all planes" in said, "nobody counts a packet's plane"
@@ -43,6 +44,8 @@ def test_every_trimmed_packet_goes_again_and_no_port_carries_more_than_another(t
     counters = metrics.job.summed_counters
     assert counters["path_trims"] == metrics.job.packets_again
     assert metrics.job.packets_again == pytest.approx(trimmed, abs=4), "news of the last may be under way"
+    marked = sum(each.marked for each in metrics.buffers)
+    assert counters["np_ecn_marked_roce_packets"] == pytest.approx(marked, rel=0.05), "a packet may be marked twice"
     data = [each for each in metrics.buffers if each.is_switch and each.priority == 3]
     towards = [each.sent_packets for each in data if each.port.startswith("p0.s0.") and each.port.endswith(":h0r0")]
     assert len(towards) == 4

@@ -20,5 +20,4 @@ MMSGHDR = np.dtype(
     ]
 )
 IOVEC = np.dtype([("base", "u8"), ("length", "u8")])
-SOCKADDR_BYTES = 16
 MSG_DONTWAIT = 0x40

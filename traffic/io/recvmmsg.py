@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hpn.testbed.kernel.ns import libc
-from hpn.traffic.io.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
+from hpn.traffic.flows.ip_layer import IPV4, IpLayer
+from hpn.traffic.io.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT
 
 _SOL_SOCKET, _SCM_TIMESTAMPNS = 1, 35
 _CONTROL_HEAD_BYTES, _STAMP_BYTES, _TOS_BYTES = 16, 32, 24  # of control messages: the head of each, and complete ones
+_PORT = slice(2, 4)  # of a socket address
 _SHIFT = 4  # datagrams start 4 bytes into their row: the payload fill behind the 36 header bytes is then 8-aligned
 
 _CONTROL = np.dtype(
@@ -27,7 +29,7 @@ _CONTROL = np.dtype(
         ("nanoseconds", "i8"),
     ]
 )
-"""The one control message of a datagram: SO_TIMESTAMPNS, or IP_RECVTOS."""
+"""The one control message of a datagram: SO_TIMESTAMPNS, IP_RECVTOS or IPV6_RECVTCLASS."""
 
 
 Index = npt.NDArray[np.intp]
@@ -39,7 +41,7 @@ class Batch:
 
     rows: npt.NDArray[np.uint8]  # (rows, row bytes): UDP payload, then stale bytes
     lengths: npt.NDArray[np.uint32]
-    sources: npt.NDArray[np.uint8]  # (packets, 6): UDP source port, IPv4 source address, as on the wire
+    sources: npt.NDArray[np.uint8]  # (packets, 6 or 18): UDP source port, IP source address, as on the wire
     received_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC; 0 where TOS was requested
     owners: npt.NDArray[np.intp]  # the owner passed to ``receive`` for each packet's socket
     tos: npt.NDArray[np.uint8]  # DSCP and ECN; 0 where it was not requested
@@ -53,19 +55,21 @@ class BatchReceiver:
     With ``tos`` the sockets must report the TOS byte, otherwise the receive time of a datagram (``open_receiver``).
     """
 
-    def __init__(self, capacity: int, payload_bytes: int, *, tos: bool = False) -> None:
+    def __init__(self, capacity: int, payload_bytes: int, *, tos: bool = False, ip: IpLayer = IPV4) -> None:
+        name_bytes = self._name_bytes = ip.SOCKADDR_BYTES
         stride = -(-(payload_bytes + _SHIFT) // 64) * 64
         self.capacity = capacity
         self._memory = np.zeros((capacity, stride), np.uint8)
         self._rows = self._memory[:, _SHIFT : _SHIFT + payload_bytes]
-        self._names = np.zeros((capacity, SOCKADDR_BYTES), np.uint8)
+        self._names = np.zeros((capacity, name_bytes), np.uint8)
+        self._source_at = _source_at(ip)
         self._controls = np.zeros(capacity, _CONTROL)
         self._iovecs = np.zeros(capacity, IOVEC)
         self._headers = np.zeros(capacity, MMSGHDR)
         index = np.arange(capacity, dtype=np.uint64)
         self._iovecs["base"] = self._rows.ctypes.data + index * np.uint64(stride)
         self._iovecs["length"] = payload_bytes
-        self._headers["name"] = self._names.ctypes.data + index * np.uint64(SOCKADDR_BYTES)
+        self._headers["name"] = self._names.ctypes.data + index * np.uint64(name_bytes)
         self._headers["iov"] = self._iovecs.ctypes.data + index * np.uint64(IOVEC.itemsize)
         self._headers["iov_count"] = 1
         self._headers["control"] = self._controls.ctypes.data + index * np.uint64(_CONTROL.itemsize)
@@ -98,7 +102,7 @@ class BatchReceiver:
         """Reset the structures that the kernel has written."""
         if self._written:
             written = self._headers[: self._written]
-            written["name_bytes"], written["control_bytes"] = SOCKADDR_BYTES, _CONTROL.itemsize
+            written["name_bytes"], written["control_bytes"] = self._name_bytes, _CONTROL.itemsize
             self._written = 0
 
     @property
@@ -117,7 +121,7 @@ class BatchReceiver:
         return Batch(
             self._rows[:count],
             self._headers["length"][:count],
-            self._names[:count, 2:8],
+            self._names[:count, self._source_at],
             self._stamps(count) if self._tos_bytes is None else self._no_stamps[:count],
             np.repeat(np.array(owners, np.intp), counts),
             self._no_tos[:count] if self._tos_bytes is None else self._tos(count, self._tos_bytes),
@@ -135,7 +139,7 @@ class BatchReceiver:
         told = self._headers["control_bytes"][which] == _TOS_BYTES
         tos = self._no_tos[:count] if self._tos_bytes is None else self._tos_bytes[which] * told
         places = None if isinstance(which, slice) else which
-        return Batch(self._rows, lengths, names[:, 2:8], self._no_stamps[:count], owners, tos, places)
+        return Batch(self._rows, lengths, names[:, self._source_at], self._no_stamps[:count], owners, tos, places)
 
     def _stamps(self, count: int) -> npt.NDArray[np.int64]:
         offset = self._clock.sample()
@@ -149,6 +153,14 @@ class BatchReceiver:
     def _tos(self, count: int, tos: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         told: npt.NDArray[np.uint8] = tos[:count] * (self._headers["control_bytes"][:count] == _TOS_BYTES)
         return told
+
+
+def _source_at(ip: IpLayer) -> slice | Index:
+    """Return the columns of port and address in a socket address; a slice of neighbours makes no copy."""
+    if _PORT.stop == ip.SOCKADDR_AT:
+        return slice(_PORT.start, ip.SOCKADDR_AT + ip.ADDRESS_BYTES)
+    address = range(ip.SOCKADDR_AT, ip.SOCKADDR_AT + ip.ADDRESS_BYTES)
+    return np.array([_PORT.start, _PORT.start + 1, *address], np.intp)
 
 
 class ClockOffset:

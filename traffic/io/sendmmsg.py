@@ -1,15 +1,15 @@
-"""Batched send of IPv4 packets: sendmmsg(2) from numpy memory, each packet in three pieces."""
+"""Batched send of IP packets: sendmmsg(2) from numpy memory, each packet in three pieces."""
 
 from __future__ import annotations
 
 import ctypes
-from socket import AF_INET, inet_aton
 
 import numpy as np
 import numpy.typing as npt
 
 from hpn.testbed.kernel.ns import libc
-from hpn.traffic.io.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
+from hpn.traffic.flows.ip_layer import IPV4, IpLayer
+from hpn.traffic.io.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT
 
 U8 = npt.NDArray[np.uint8]
 
@@ -17,20 +17,16 @@ HEAD_BYTES = 256
 TAIL_BYTES = 8
 
 
-def sockaddr(ip: str, port: int = 0) -> U8:
-    """Return the address as a ``sockaddr_in``; a raw socket needs port 0."""
-    family = AF_INET.to_bytes(2, "little")
-    return np.frombuffer(family + port.to_bytes(2, "big") + inet_aton(ip) + bytes(8), np.uint8)
-
-
 class PacketRows:
     """Buffers for ``capacity`` packets: 256 own bytes, a slice of a fill that all share, and 8 more own bytes."""
 
-    def __init__(self, capacity: int, fill: bytes) -> None:
+    def __init__(self, capacity: int, fill: bytes, ip: IpLayer = IPV4) -> None:
         self.capacity = capacity
+        self.ip = ip
+        name_bytes = self._name_size = ip.SOCKADDR_BYTES
         self.heads = np.zeros((capacity, HEAD_BYTES), np.uint8)
         self.tails = np.zeros((capacity, TAIL_BYTES), np.uint8)
-        self.names = np.zeros((capacity, SOCKADDR_BYTES), np.uint8)  # destinations, as ``sockaddr`` returns them
+        self.names = np.zeros((capacity, name_bytes), np.uint8)  # destinations, as ``IpLayer.sockaddr`` returns them
         self._fill = np.frombuffer(fill, np.uint8)
         self._pieces = np.zeros((capacity, 3), IOVEC)
         self.lengths = self._pieces["length"]  # of the three pieces
@@ -47,8 +43,8 @@ class PacketRows:
         for piece, rows in enumerate((self.heads, self.tails)):
             self._pieces["base"][:, 2 * piece] = rows.ctypes.data + index * np.uint64(rows.shape[1])
         self._pieces["base"][:, 1] = self._fill.ctypes.data
-        self._headers["name"] = self.names.ctypes.data + index * np.uint64(SOCKADDR_BYTES)
-        self._headers["name_bytes"] = SOCKADDR_BYTES
+        self._headers["name"] = self.names.ctypes.data + index * np.uint64(self._name_size)
+        self._headers["name_bytes"] = self._name_size
         self._headers["iov"] = self._pieces.ctypes.data + index * np.uint64(3 * IOVEC.itemsize)
         self._headers["iov_count"] = 3
         self.headers_at = self._headers.ctypes.data  # address of the structures passed to the kernel
@@ -73,8 +69,8 @@ class PacketRows:
 
     def address(self, row: int, name: bytes) -> None:
         """Set the destination of ``row``, a ``sockaddr``."""
-        at = row * SOCKADDR_BYTES
-        self._name_bytes[at : at + SOCKADDR_BYTES] = name
+        at = row * self._name_size
+        self._name_bytes[at : at + self._name_size] = name
 
     def bring_forward(self, first: int, end: int, to: int) -> None:
         """Move the rows from ``first`` to before ``end`` to ``to``, which is not after ``first``."""

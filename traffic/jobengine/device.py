@@ -60,9 +60,10 @@ class Device:
         )
         self.inputs = NicInputs(nics, namespaces, reader, ring)
         self._no_room = 0
-        self._outgoing = Outgoing(_ROOM, path_mtu, ring)
+        self._ip = reader.ip
+        self._outgoing = Outgoing(_ROOM, path_mtu, ring, self._ip)
         self._namespaces = namespaces
-        self._senders = {(nic.name, 0): open_raw_sender(namespaces[nic.name]) for nic in nics}
+        self._senders = {(nic.name, 0): open_raw_sender(namespaces[nic.name], layer=self._ip) for nic in nics}
         self.many = ManyPaths(self._outgoing, self._fd, ack_every)
         self._data_paths: dict[int, list[int]] = {}  # by flow; the first ``_used`` of them are in use
         self._used: dict[int, int] = {}
@@ -233,7 +234,7 @@ class Device:
 
     def _fd(self, nic: str, mark: int = 0) -> int:
         if (nic, mark) not in self._senders:
-            self._senders[nic, mark] = open_raw_sender(self._namespaces[nic], mark)
+            self._senders[nic, mark] = open_raw_sender(self._namespaces[nic], mark, self._ip)
         return self._senders[nic, mark].fileno()
 
     def _reply(self, receiver: ReceivingEnd, psn: int, syndrome: int, *, becn: bool = False) -> int:

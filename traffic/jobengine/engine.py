@@ -67,12 +67,15 @@ class JobEngine(WorkerPool):
         scheduler: Scheduler | None = None,
         progress: Callable[[Progress], None] | None = None,
         leaves: Callable[[Leaves], None] | None = None,
+        addresses: Mapping[str, str] | None = None,
     ) -> None:
         """Create the engine; ``flows`` are the plan's with their chosen source ports, in its order.
 
         ``spares``: addresses of NICs that ranks may move to, by name. ``scheduler`` decides after a failure whether
-        they move. ``leaves`` assigns a new path to a queue pair that is to leave its path.
+        they move. ``leaves`` assigns a new path to a queue pair that is to leave its path. ``addresses``: of NICs, by
+        name, in the place of those in ``flows``.
         """
+        self._addresses = addresses or {}
         self._spares = spares or {}
         used = (nic for flow in flows for nic in (flow.src_nic, flow.dst_nic))
         nics = dict.fromkeys((*plan.nics, *used, *self._spares))
@@ -135,12 +138,18 @@ class JobEngine(WorkerPool):
         spares = (
             NicSpec(nic, ip, self._namespaces[nic].fd) for nic, ip in self._spares.items() if self._place[nic] == worker
         )
-        return (*super()._nics(worker), *spares)
+        nics = (*super()._nics(worker), *spares)
+        return tuple(replace(nic, ip=self._addresses.get(nic.name, nic.ip)) for nic in nics)
+
+    def _addressed(self, flow: FlowSpec) -> FlowSpec:
+        of = self._addresses
+        return replace(flow, src_ip=of[flow.src_nic], dst_ip=of[flow.dst_nic]) if of else flow
 
     def _part(self, worker: int, nics: Sequence[str]) -> WorkerPart:
         """Return a worker's part, with ranks at these NICs and queue pairs at the current flows."""
         plan = self._plan
-        pairs = [replace(pair, flow=flow) for flow, pair in zip(self._flows.values(), plan.queue_pairs, strict=True)]
+        flows = map(self._addressed, self._flows.values())
+        pairs = [replace(pair, flow=flow) for flow, pair in zip(flows, plan.queue_pairs, strict=True)]
         return WorkerPart(
             tuple(program for program, nic in zip(plan.programs, nics, strict=True) if self._place[nic] == worker),
             tuple(pair for pair in pairs if self._place[pair.flow.src_nic] == worker),

@@ -37,7 +37,7 @@ class NicInputs:
         self.errors: Counter[str] = Counter()
         self.packets = self.damaged = self.foreign = 0
         self._reader = reader
-        self._batch = BatchReceiver(_BATCH, reader.row_bytes, tos=True)
+        self._batch = BatchReceiver(_BATCH, reader.row_bytes, tos=True, ip=reader.ip)
         self._sockets: dict[int, tuple[socket.socket, int]] = {}
         self._poll = select.epoll()
         for index, nic in enumerate(nics):

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from hpn.traffic.flows.flow import ROCE_PORT, requester_qpn
 from hpn.traffic.flows.framing import ACK_BYTES, BTH_BYTES, ICRC_BYTES
+from hpn.traffic.flows.ip_layer import UDP_BYTES, layer_of
 
 U32 = npt.NDArray[np.uint32]
 U8 = npt.NDArray[np.uint8]
@@ -56,7 +57,7 @@ DATA_HEADER = np.dtype(
 
 _BTH = struct.Struct(">BBHII")
 _AETH = struct.Struct(">I")
-_IP_UDP = struct.Struct(">BBHHHBBH4s4sHHHH")
+_UDP = struct.Struct(">HHHH")
 _RESERVED = 4  # offset in the BTH of the byte that switches may change: masked in the ICRC
 SENT_AT = 28  # offset of ``sent_ns``
 _INDEX_AT = (16, 17)
@@ -70,7 +71,8 @@ def icrc(src: str, dst: str, sport: int, ip_id: int, body: bytes) -> int:
     """Return the invariant CRC over ``body`` (BTH to the last byte before the ICRC), to be written little-endian.
 
     It is a CRC-32 over 8 x ff, IP, UDP, BTH and the rest (IBTA A17.3.3). TOS, TTL, both checksums and BTH byte 4 count
-    as ff. The IP header is the one that Linux writes for us: no options, DF set.
+    as ff; in IPv6 traffic class, flow label and hop limit. The IP header is the one that Linux writes for us: no
+    options, DF set.
     """
     masked = body[:_RESERVED] + b"\xff" + body[_RESERVED + 1 :]
     return zlib.crc32(pseudo_header(src, dst, sport, ip_id, len(body)) + masked)
@@ -80,23 +82,9 @@ def icrc(src: str, dst: str, sport: int, ip_id: int, body: bytes) -> int:
 def pseudo_header(src: str, dst: str, sport: int, ip_id: int, body_bytes: int) -> bytes:
     """Return the part before the BTH that the ICRC covers; ``body_bytes`` from the BTH to the last byte before the
     ICRC."""
-    udp_length = 8 + body_bytes + ICRC_BYTES
-    return b"\xff" * 8 + _IP_UDP.pack(
-        0x45,
-        0xFF,
-        20 + udp_length,
-        ip_id,
-        0x4000,
-        0xFF,
-        17,
-        0xFFFF,
-        inet_aton(src),
-        inet_aton(dst),
-        sport,
-        ROCE_PORT,
-        udp_length,
-        0xFFFF,
-    )
+    udp_bytes = UDP_BYTES + body_bytes + ICRC_BYTES
+    udp = _UDP.pack(sport, ROCE_PORT, udp_bytes, 0xFFFF)
+    return b"\xff" * 8 + layer_of(src).covered(src, dst, ip_id, udp_bytes) + udp
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from socket import inet_aton
 
 import numpy as np
 import numpy.typing as npt
 
 from hpn.traffic.flows.framing import BTH_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from hpn.traffic.flows.ip_layer import IPV4, UDP_BYTES, IpLayer
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.packets import PAYLOAD_HEAD_BYTES
 
 EXTENSIONS = (0, IMMEDIATE_BYTES, RETH_BYTES, RETH_BYTES + IMMEDIATE_BYTES)
 """Possible sizes, in bytes, of the headers between the BTH and the payload of a write."""
 
-_PSEUDO = 8 + 20 + 8  # bytes in front of the BTH: replacement for the LRH, IP, UDP
-_SOURCE_IP, _DESTINATION_IP, _SPORT = 8 + 12, 8 + 16, 8 + 20
-_WIDEST = _PSEUDO + BTH_BYTES + EXTENSIONS[-1] + PAYLOAD_HEAD_BYTES
+_LRH_BYTES = 8  # ones, which replace InfiniBand's own header
 _RESERVED = 4  # offset in the BTH of the byte that switches may change: masked, so its value does not matter
 
 
@@ -34,9 +32,15 @@ Places = npt.NDArray[np.intp]
 class WriteIcrc:
     """The ICRC of packets with ``path_mtu`` bytes of payload."""
 
-    def __init__(self, path_mtu: int) -> None:
+    def __init__(self, path_mtu: int, ip: IpLayer = IPV4) -> None:
+        self.ip = ip
+        self._source_ip = _LRH_BYTES + ip.SOURCE_AT
+        self._destination_ip = self._source_ip + ip.ADDRESS_BYTES
+        self._sport = _LRH_BYTES + ip.HEADER_BYTES
+        self._pseudo = self._sport + UDP_BYTES
+        widest = self._widest = self._pseudo + BTH_BYTES + EXTENSIONS[-1] + PAYLOAD_HEAD_BYTES
         self._fill = bytes([wire.FILL]) * (path_mtu - PAYLOAD_HEAD_BYTES)
-        self._table = np.concatenate([wire.byte_table(bytearray(_WIDEST), at, self._fill) for at in range(_WIDEST)])
+        self._table = np.concatenate([wire.byte_table(bytearray(widest), at, self._fill) for at in range(widest)])
         self._table.setflags(write=False)
         self._constants = {extension: self._constant(extension, path_mtu) for extension in EXTENSIONS}
 
@@ -44,16 +48,16 @@ class WriteIcrc:
         """Return the ICRC of a packet whose addresses and head are all zero."""
         head = bytearray(BTH_BYTES + extension + PAYLOAD_HEAD_BYTES)
         head[_RESERVED] = 0xFF
-        pseudo = wire.pseudo_header("0.0.0.0", "0.0.0.0", 0, 0, BTH_BYTES + extension + path_mtu)
+        pseudo = wire.pseudo_header(self.ip.NOWHERE, self.ip.NOWHERE, 0, 0, BTH_BYTES + extension + path_mtu)
         return zlib.crc32(pseudo + head + self._fill)
 
     def of_columns(self, extension: int, first: int, rows: wire.U8) -> wire.U32:
         """Return the contribution of each of ``rows``, bytes from offset ``first`` after UDP on; byte 4 must be 0."""
-        return self._look_up(extension, _PSEUDO + first, rows)
+        return self._look_up(extension, self._pseudo + first, rows)
 
     def offsets(self, extension: int, first: int, count: int) -> Places:
         """Return the table offsets of ``count`` bytes from offset ``first`` after UDP on, for ``of_offsets``."""
-        begin = self._column(extension, _PSEUDO + first)
+        begin = self._column(extension, self._pseudo + first)
         return np.arange(begin, begin + count) * 256
 
     def of_offsets(self, offsets: Places, rows: wire.U8) -> wire.U32:
@@ -63,11 +67,11 @@ class WriteIcrc:
 
     def received(self, extension: int) -> wire.U32:
         """Return the table for rows of source port, source address, and BTH to payload head."""
-        first = self._column(extension, _PSEUDO)
+        first = self._column(extension, self._pseudo)
         columns = (
-            *self._columns(extension, _SPORT, 2),
-            *self._columns(extension, _SOURCE_IP, 4),
-            *range(first, _WIDEST),
+            *self._columns(extension, self._sport, 2),
+            *self._columns(extension, self._source_ip, self.ip.ADDRESS_BYTES),
+            *range(first, self._widest),
         )
         return self._table.reshape(-1, 256)[list(columns)].reshape(-1)
 
@@ -78,14 +82,14 @@ class WriteIcrc:
         return [table ^ table[wire.FILL] for table in tables]
 
     def of_sources(self, extension: int, sources: wire.U8) -> wire.U32:
-        """Return the contribution of source ports and addresses; rows as in a sockaddr_in: port 2 bytes, address 4."""
-        ports = self._look_up(extension, _SPORT, sources[:, :2])
-        return ports ^ self._look_up(extension, _SOURCE_IP, sources[:, 2:])
+        """Return the contribution of source ports and addresses; each row: port 2 bytes, then the address."""
+        ports = self._look_up(extension, self._sport, sources[:, :2])
+        return ports ^ self._look_up(extension, self._source_ip, sources[:, 2:])
 
     def of_destination(self, extension: int, dst_ip: str) -> int:
         """Return the contribution of the destination address, including the constant part."""
-        row = np.frombuffer(inet_aton(dst_ip), np.uint8).reshape(1, 4)
-        return int(self._look_up(extension, _DESTINATION_IP, row)[0]) ^ self._constants[extension]
+        row = np.frombuffer(self.ip.packed(dst_ip), np.uint8).reshape(1, -1)
+        return int(self._look_up(extension, self._destination_ip, row)[0]) ^ self._constants[extension]
 
     def _look_up(self, extension: int, at: int, rows: wire.U8) -> wire.U32:
         return wire.look_up(self._table[self._column(extension, at) * 256 :], rows)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES
+from hpn.traffic.flows.ip_layer import IPV4, layer_of
 from hpn.traffic.io.recvmmsg import Batch
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.arrivals import Arrivals, ArrivedRun, Trimmed, read_trimmed
@@ -27,12 +28,11 @@ from hpn.traffic.transport.packets import (
     parse,
     read_payload,
 )
-from hpn.traffic.transport.small_reader import FewReader
+from hpn.traffic.transport.small_reader import FewReader, source_bytes
 
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
-SOURCE_BYTES = 6
 _HEAD_BYTES = 52  # no layout's head is longer; with the 4 bytes that rows are shifted by, a multiple of 8
 _TAIL_BYTES = EXTENSIONS[-1] + ICRC_BYTES  # bytes after the end of the payload of the shortest layout
 _RESERVED = 4  # offset of the byte that the ICRC excludes
@@ -52,17 +52,18 @@ class _Layouts:
     """
 
     def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
-        icrc = WriteIcrc(path_mtu)
-        bytes_ = SOURCE_BYTES + _HEAD_BYTES + _TAIL_BYTES
+        icrc = WriteIcrc(path_mtu, layer_of(ips[0]) if ips else IPV4)
+        source = source_bytes(ips)
+        bytes_ = source + _HEAD_BYTES + _TAIL_BYTES
         itself = [np.arange(256, dtype=np.uint32) << np.uint32(8 * k) for k in range(ICRC_BYTES)]
         parts = [np.zeros(256, np.uint32), *itself]
         self.offsets = np.zeros((_OTHER + 1, bytes_), np.intp)
         for layout, extension in enumerate(EXTENSIONS):
             table = icrc.received(extension).reshape(-1, 256).copy()
-            table[SOURCE_BYTES + _RESERVED] = 0
+            table[source + _RESERVED] = 0
             head = _HEAD_BYTES - BTH_BYTES - extension  # bytes of the payload in the head
             filled = icrc.filled([*range(PAYLOAD_HEAD_BYTES, head), *range(path_mtu - extension, path_mtu)])
-            tail = SOURCE_BYTES + _HEAD_BYTES + extension
+            tail = source + _HEAD_BYTES + extension
             self.offsets[layout, :tail] = 256 * (len(parts) + np.arange(tail))
             self.offsets[layout, tail : tail + ICRC_BYTES] = 256 * np.arange(1, ICRC_BYTES + 1)
             parts += [*table, *filled]
@@ -80,12 +81,15 @@ class _Layouts:
 
 
 class Found:
-    """Fields of the packets of a batch while it is read; those of a write are valid only if it is intact."""
+    """Fields of the packets of a batch while it is read; those of a write are valid only if it is intact.
 
-    def __init__(self, seen: wire.U8, path_mtu: int) -> None:
-        self.opcode = seen[:, SOURCE_BYTES]
-        self.numbers = columns(seen, SOURCE_BYTES + 4, ">u4", 2)  # QPN and PSN, each with its flags
-        self.word = columns(seen, SOURCE_BYTES + BTH_BYTES, "<u8", 1)[:, 0]
+    ``bth_at``: offset of the BTH in each row.
+    """
+
+    def __init__(self, seen: wire.U8, path_mtu: int, bth_at: int) -> None:
+        self.opcode = seen[:, bth_at]
+        self.numbers = columns(seen, bth_at + 4, ">u4", 2)  # QPN and PSN, each with its flags
+        self.word = columns(seen, bth_at + BTH_BYTES, "<u8", 1)[:, 0]
         self.sizes = [path_mtu] * len(seen)
         self.address = [0] * len(seen)
         self.immediate = [0] * len(seen)
@@ -107,6 +111,8 @@ class FrameReader:
         self.row_bytes = BTH_BYTES + EXTENSIONS[-1] + path_mtu + ICRC_BYTES
         self._path_mtu = path_mtu
         self._ips = tuple(ips)
+        self.ip = layer_of(ips[0]) if ips else IPV4
+        self._bth_at = source_bytes(ips)
         self._trimmed_dscp = trimmed_dscp
         self._few = FewReader(ips, many_paths=self.MANY_PATHS, trimmed_dscp=trimmed_dscp)
         self._layouts = _Layouts(path_mtu, ips)
@@ -118,8 +124,8 @@ class FrameReader:
         which = slice(len(batch.lengths)) if batch.places is None else batch.places
         head, tail = batch.rows[which, :_HEAD_BYTES], batch.rows[which, self.row_bytes - _TAIL_BYTES :]
         seen = np.concatenate([batch.sources, head, tail], axis=1)
-        found = Found(seen, self._path_mtu)
-        layout = self._layouts.of[columns(seen, SOURCE_BYTES, "<u2", 1)[:, 0]]
+        found = Found(seen, self._path_mtu, self._bth_at)
+        layout = self._layouts.of[columns(seen, self._bth_at, "<u2", 1)[:, 0]]
         full = batch.lengths == self._layouts.full_bytes[layout]
         intact = full & self._are_intact(layout, seen, batch.owners) & self._solid(batch, which)
         self._read_extended((intact & (layout != 0)).nonzero()[0], layout, seen, found)
@@ -155,7 +161,7 @@ class FrameReader:
 
     def _read_ends(self, row: int, extension: int, seen: wire.U8, found: Found) -> None:
         """Read the headers between BTH and payload of a first or last packet, and the word after them."""
-        begin = SOURCE_BYTES + BTH_BYTES
+        begin = self._bth_at + BTH_BYTES
         between = seen[row, begin : begin + extension + 8].tobytes()
         found.word[row] = int.from_bytes(between[extension:], "little")
         if extension >= 16:

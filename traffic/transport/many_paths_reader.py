@@ -13,13 +13,12 @@ from hpn.traffic.streams import wire
 from hpn.traffic.transport.arrivals import ArrivedRun
 from hpn.traffic.transport.icrc import EXTENSIONS
 from hpn.traffic.transport.inbox import Packets
-from hpn.traffic.transport.incoming import SOURCE_BYTES, Found, FrameReader, Rows, columns
+from hpn.traffic.transport.incoming import Found, FrameReader, Rows, columns
 from hpn.traffic.transport.packets import CE, ECN_MASK
 
 _BITS = 24  # of a PSN, and of a queue pair number
 _HALF = 1 << 23
 _WITH_RETH = EXTENSIONS.index(RETH_BYTES)
-_RETH_AT = SOURCE_BYTES + BTH_BYTES
 
 
 class ManyPathsReader(FrameReader):
@@ -29,9 +28,10 @@ class ManyPathsReader(FrameReader):
 
     def _read_extended(self, rows: Rows, layout: wire.U8, seen: wire.U8, found: Found) -> None:
         """Read all packets at once, as if all had a RETH alone, and then those that have more."""
-        found.address = columns(seen, _RETH_AT, ">u8", 1)[:, 0].tolist()
+        reth_at = self._bth_at + BTH_BYTES
+        found.address = columns(seen, reth_at, ">u8", 1)[:, 0].tolist()
         plain = layout == _WITH_RETH
-        found.word[plain] = columns(seen, _RETH_AT + RETH_BYTES, "<u8", 1)[plain, 0]
+        found.word[plain] = columns(seen, reth_at + RETH_BYTES, "<u8", 1)[plain, 0]
         super()._read_extended(rows[layout[rows] != _WITH_RETH], layout, seen, found)
 
     def _runs(self, batch: Batch, intact: npt.NDArray[np.bool_], found: Found) -> list[ArrivedRun]:

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, RETH_BYTES, ip_bytes
+from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, RETH_BYTES, data_bytes
+from hpn.traffic.flows.ip_layer import UDP_BYTES
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.icrc import EXTENSIONS, WriteIcrc
 from hpn.traffic.transport.packets import PAYLOAD_HEAD_BYTES, Opcode
-from hpn.traffic.transport.path_tables import COMMON, PathTables
+from hpn.traffic.transport.path_tables import PathTables
 from hpn.traffic.transport.small_writer import FewWriter
 from hpn.traffic.transport.write_entries import Entry
 
@@ -22,7 +23,6 @@ _VARYING = np.dtype(
 """Varying fields of full-size packets, contiguous in their heads: PSN, RETH and the payload's head."""
 _SMALL = 8  # packets up to which one at a time is faster
 _LAYOUT = EXTENSIONS.index(RETH_BYTES)
-_IP_AT, _UDP_AT, _OPCODE_AT = 2, 24, 28
 
 
 class ManyPathsWriter:
@@ -40,9 +40,10 @@ class ManyPathsWriter:
             ]
         )
         self._opcode_icrc = icrc.of_columns(RETH_BYTES, 0, np.array([[Opcode.WRITE_ONLY]], np.uint8))[0]
-        sizes = ip_bytes(path_mtu) + RETH_BYTES
-        self._ip_size = np.frombuffer(sizes.to_bytes(2, "big"), np.uint8)
-        self._udp_size = np.frombuffer((sizes - 20).to_bytes(2, "big"), np.uint8)
+        ip, udp_bytes = rows.ip, UDP_BYTES + data_bytes(path_mtu) + RETH_BYTES
+        self._ip_at, self._udp_at = ip.LENGTH_AT, ip.HEADER_BYTES + 4
+        self._ip_size = np.frombuffer((udp_bytes + ip.LENGTH_OF_HEADER).to_bytes(2, "big"), np.uint8)
+        self._udp_size = np.frombuffer(udp_bytes.to_bytes(2, "big"), np.uint8)
 
     def write(self, first: int, entries: Sequence[Entry]) -> int:
         """Fill rows from ``first`` on; return the row after the last."""
@@ -94,12 +95,13 @@ class ManyPathsWriter:
             self._fill(varying[at : at + count], entry, count)
             at += count
         raw = varying.view(np.uint8).reshape(len(rows), -1)
-        heads, end = self._rows.heads, COMMON + RETH_BYTES + PAYLOAD_HEAD_BYTES
-        heads[rows, :COMMON] = self._tables.heads[path]
-        heads[rows, COMMON - 4 : end] = raw
-        heads[rows, _OPCODE_AT] = Opcode.WRITE_ONLY
-        heads[rows, _IP_AT : _IP_AT + 2] = self._ip_size
-        heads[rows, _UDP_AT : _UDP_AT + 2] = self._udp_size
+        heads, common = self._rows.heads, self._tables.common
+        end = common + RETH_BYTES + PAYLOAD_HEAD_BYTES
+        heads[rows, :common] = self._tables.heads[path]
+        heads[rows, common - 4 : end] = raw
+        heads[rows, common - BTH_BYTES] = Opcode.WRITE_ONLY
+        heads[rows, self._ip_at : self._ip_at + 2] = self._ip_size
+        heads[rows, self._udp_at : self._udp_at + 2] = self._udp_size
         self._rows.names[rows] = self._tables.names[path]
         constant = self._tables.icrcs[path, _LAYOUT] ^ self._opcode_icrc
         self._icrcs[rows] = constant ^ self._icrc.of_offsets(self._offsets, raw)

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hpn.testbed.errors import MachineError
-from hpn.traffic.flows.framing import RETH_BYTES, ip_bytes
+from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from hpn.traffic.flows.ip_layer import IPV4, UDP_BYTES, IpLayer
 from hpn.traffic.io.ringmsg import RingSender
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.uring import Ring
@@ -40,6 +41,7 @@ from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.write_entries import U64, Entry, many_entry, ready_entry, run_entry
 from hpn.traffic.transport.writer import FrameWriter
 
+_MOST_BYTES = UDP_BYTES + BTH_BYTES + RETH_BYTES + IMMEDIATE_BYTES + ICRC_BYTES  # around a payload, without IP
 _AGAIN, _INTERRUPTED = errno.EAGAIN, errno.EINTR
 _BUG = frozenset({errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK})
 
@@ -51,11 +53,11 @@ class Outgoing:
     for are ``held`` and go first at the next ``send``. Packets of one socket stay in order.
     """
 
-    def __init__(self, capacity: int, path_mtu: int, ring: Ring | None = None) -> None:
-        """Create the queue; with a ``ring`` one system call hands over the packets of all sockets."""
+    def __init__(self, capacity: int, path_mtu: int, ring: Ring | None = None, ip: IpLayer = IPV4) -> None:
+        """Create the queue of packets of ``ip``; with a ``ring`` one system call hands over those of all sockets."""
         self.refused: dict[int, Counter[str]] = {}  # by socket: packets by the name of the error
         self._path_mtu = path_mtu
-        self._rows = PacketRows(capacity, bytes([wire.FILL]) * path_mtu)
+        self._rows = PacketRows(capacity, bytes([wire.FILL]) * path_mtu, ip)
         self._writer = FrameWriter(self._rows, path_mtu)
         self._all_at_once = None if ring is None else RingSender(ring, self._rows)
         self._sockets: list[int] = []  # of the paths
@@ -197,7 +199,7 @@ class Outgoing:
         if code == errno.EMSGSIZE:
             raise MachineError(
                 f"cannot send packets of path MTU {self._path_mtu} ({reason}); every interface on the way"
-                f" needs an MTU of {ip_bytes(self._path_mtu) + RETH_BYTES + 4} or more"
+                f" needs an MTU of {self._rows.ip.HEADER_BYTES + _MOST_BYTES + self._path_mtu} or more"
             )
         if code in _BUG:
             raise OSError(code, f"sendmmsg: {reason}")

@@ -11,11 +11,11 @@ import zlib
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
-from socket import inet_aton, inet_ntoa
 from typing import NamedTuple
 
 from hpn.traffic.flows.flow import ROCE_PORT
 from hpn.traffic.flows.framing import AETH_BYTES, BTH_BYTES, DETH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from hpn.traffic.flows.ip_layer import UDP_BYTES, layer_of, layer_of_packed
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.telemetry import EMPTY, TRAILER_BYTES, Telemetry, read_trailer
 
@@ -35,8 +35,6 @@ DSCP_SHIFT = 2
 PAD_SHIFT, PAD_MASK = 4, 0x3
 _BECN = 1 << 30
 _RESERVED = 4  # offset of the byte that the ICRC excludes
-_TTL = 64
-_DONT_FRAGMENT = 0x4000
 _BTH = struct.Struct(">BBHII")
 _RETH = struct.Struct(">QII")
 _WORD = struct.Struct(">I")
@@ -44,7 +42,7 @@ _DETH = struct.Struct(">II")
 _NOTE_Q_KEY = 0x1234_ABCD  # of RCCL's recovery queue pairs
 _PAYLOAD = struct.Struct("<Qq")
 _SENT = struct.Struct("<q")
-_IP_UDP = struct.Struct(">BBHHHBBH4s4sHHHH")
+_UDP = struct.Struct(">HHHH")
 _INTACT_BYTES = BTH_BYTES + _SENT.size + ICRC_BYTES  # of a probe: what its ICRC covers, and the ICRC
 PROBE_BYTES = _INTACT_BYTES + TRAILER_BYTES
 """UDP payload of a probe, and of its echo."""
@@ -223,24 +221,21 @@ def pack_ip(to: Envelope, udp_payload: bytes) -> bytes:
     """Return the IP packet around a UDP payload, for a raw socket, which fills in the IP checksum.
 
     IP id 0 and DF as the ICRC requires. The UDP checksum is 0, that is none: the ICRC protects everything that matters.
+    Over IPv6 too (RFC 6936).
     """
-    return _ip_udp(to.src_ip, to.dst_ip, to.sport, to.tos, 8 + len(udp_payload)) + udp_payload
+    return _ip_udp(to.src_ip, to.dst_ip, to.sport, to.tos, UDP_BYTES + len(udp_payload)) + udp_payload
 
 
 @lru_cache(maxsize=4096)  # there are few paths, and replies have one size
 def _ip_udp(src_ip: str, dst_ip: str, sport: int, tos: int, udp_bytes: int) -> bytes:
-    return _IP_UDP.pack(
-        *(0x45, tos, 20 + udp_bytes, 0, _DONT_FRAGMENT, _TTL, 17, 0),
-        *(inet_aton(src_ip), inet_aton(dst_ip)),
-        *(sport, ROCE_PORT, udp_bytes, 0),
-    )
+    return layer_of(src_ip).header(src_ip, dst_ip, sport, tos, udp_bytes) + _UDP.pack(sport, ROCE_PORT, udp_bytes, 0)
 
 
 def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
     """Return the packet in a UDP payload; None if it is too short for its opcode, or of an unknown kind.
 
     So is a datagram with another Q_Key: a queue pair drops it silently (IBTA vol. 1, 9.6.1.4).
-    ``source``: UDP source port (2 bytes) and IPv4 source address (4), as on the wire.
+    ``source``: UDP source port (2 bytes) and IP source address (4 or 16), as on the wire.
     """
     opcode = _OPCODES.get(udp_payload[0]) if len(udp_payload) >= BTH_BYTES + ICRC_BYTES else None
     if opcode is None:
@@ -284,8 +279,8 @@ def _parse_telemetry(opcode: Opcode, udp_payload: bytes, source: bytes, dst_ip: 
 @lru_cache(maxsize=4096)
 def icrc_seed(source: bytes, dst_ip: str, body_bytes: int) -> int:
     """Return the CRC of the covered part before the BTH; ``source`` as in ``parse``, the rest as in ``wire``."""
-    sport = int.from_bytes(source[:2], "big")
-    return zlib.crc32(wire.pseudo_header(inet_ntoa(source[2:]), dst_ip, sport, 0, body_bytes))
+    sport, address = int.from_bytes(source[:2], "big"), source[2:]
+    return zlib.crc32(wire.pseudo_header(layer_of_packed(address).shown(address), dst_ip, sport, 0, body_bytes))
 
 
 def is_intact(udp_payload: bytes, seed: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES
+from hpn.traffic.flows.ip_layer import IPV4, layer_of
 from hpn.traffic.io.recvmmsg import Batch
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.arrivals import NUMBERS, Arrivals, ArrivedRun, Trimmed, read_trimmed
@@ -32,11 +33,15 @@ _ADDRESS = struct.Struct(">Q")
 _IMMEDIATE = struct.Struct(">I")
 _QPN_BITS = 24
 _BEGINS = {int(opcode): BTH_BYTES + extension_bytes(opcode) for opcode in WRITES}
-_SOURCE_BYTES = 6
 _HALF = 1 << 23
 
 _Write = tuple[int, int, int, int, int, int, bool, int]
 """PSN with the acknowledgement request, opcode, payload bytes, word, address, immediate, marked, row."""
+
+
+def source_bytes(ips: Sequence[str]) -> int:
+    """Return the bytes of UDP source port and IP source address of packets to these addresses, all of one version."""
+    return 2 + (layer_of(ips[0]) if ips else IPV4).ADDRESS_BYTES
 
 
 class FewReader:
@@ -48,6 +53,7 @@ class FewReader:
         ``trimmed_dscp``: of packets that a switch has cut; None: these count as damaged.
         """
         self._ips = tuple(ips)
+        self._source_bytes = source_bytes(ips)
         self._many_paths = many_paths
         self._trimmed_dscp = trimmed_dscp
 
@@ -57,12 +63,12 @@ class FewReader:
         replies: list[tuple[int, Packet]] = []
         trimmed: list[Trimmed] = []
         foreign = damaged = 0
-        sources = batch.sources.tobytes()
+        sources, size = batch.sources.tobytes(), self._source_bytes
         rows = batch.rows[: len(batch.lengths)] if batch.places is None else batch.rows[batch.places]
         about = zip(rows, batch.lengths.tolist(), batch.owners.tolist(), batch.tos.tolist(), strict=True)
         for row, (memory, length, owner, tos) in enumerate(about):
             udp_payload = memory[:length].tobytes()
-            source, ip = sources[_SOURCE_BYTES * row : _SOURCE_BYTES * (row + 1)], self._ips[owner]
+            source, ip = sources[size * row : size * (row + 1)], self._ips[owner]
             if tos >> DSCP_SHIFT == self._trimmed_dscp and (cut := read_trimmed(udp_payload, owner, source)):
                 trimmed.append(cut)
                 continue
@@ -89,7 +95,7 @@ class FewReader:
             for writes in found.values():
                 begin = writes[0][0]
                 writes.sort(key=lambda write: (write[0] - begin + _HALF) & wire.PSN_MASK)  # used at once
-            runs = (_with_values(run, sources, batch) for run in runs)
+            runs = (_with_values(run, sources, size, batch) for run in runs)
         return Arrivals(list(runs), replies, damaged, foreign, trimmed)
 
 
@@ -114,9 +120,9 @@ def _runs(found: dict[int, list[_Write]]) -> Iterator[ArrivedRun]:
                 start = stop
 
 
-def _with_values(run: ArrivedRun, sources: bytes, batch: Batch) -> ArrivedRun:
-    """Return a run with the source port of each packet."""
-    at = [_SOURCE_BYTES * row for row in run.rows]
+def _with_values(run: ArrivedRun, sources: bytes, size: int, batch: Batch) -> ArrivedRun:
+    """Return a run with the source port of each packet; ``size`` of a source in bytes."""
+    at = [size * row for row in run.rows]
     values = [sources[begin] << 8 | sources[begin + 1] for begin in at]
     if not run.marked:
         return run._replace(values=values)

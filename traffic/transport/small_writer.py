@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES
-from hpn.traffic.io.sendmmsg import PacketRows, sockaddr
+from hpn.traffic.flows.ip_layer import IpLayer
+from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.packets import (
     PAYLOAD_HEAD_BYTES,
@@ -44,10 +45,10 @@ class _Layout:
 class _Path:
     """An envelope with its derived data."""
 
-    def __init__(self, envelope: Envelope, ack_every: int) -> None:
+    def __init__(self, envelope: Envelope, ack_every: int, ip: IpLayer) -> None:
         self.envelope = envelope
         self.ack_every = ack_every
-        self.name = sockaddr(envelope.via or envelope.dst_ip).tobytes()
+        self.name = ip.sockaddr(envelope.via or envelope.dst_ip)
         self.layouts: dict[Opcode, _Layout] = {}
 
 
@@ -63,7 +64,7 @@ class FewWriter:
 
     def set_path(self, number: int, envelope: Envelope, ack_every: int) -> None:
         """Use this envelope for packets written to that path from now on."""
-        self._paths[number] = _Path(envelope, ack_every)
+        self._paths[number] = _Path(envelope, ack_every, self._rows.ip)
 
     def acknowledgement(self, path: int, psn: int, syndrome: int, msn: int) -> bytes:
         """Return an acknowledgement as ``traffic.transport.packets.pack_ack``, in its IP packet; ``psn`` and ``msn`` of

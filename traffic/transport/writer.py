@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, RETH_BYTES, ip_bytes
+from hpn.traffic.flows.framing import BTH_BYTES, ICRC_BYTES, RETH_BYTES, data_bytes
+from hpn.traffic.flows.ip_layer import UDP_BYTES, IpLayer
 from hpn.traffic.io.sendmmsg import HEAD_BYTES, PacketRows
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.icrc import EXTENSIONS, Places, WriteIcrc
@@ -22,26 +23,31 @@ from hpn.traffic.transport.packets import (
     extension_bytes,
     opcode_of,
 )
-from hpn.traffic.transport.path_tables import COMMON, PathTables
+from hpn.traffic.transport.path_tables import PathTables
 from hpn.traffic.transport.small_writer import FewWriter
 from hpn.traffic.transport.write_entries import Entry
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
-_IP_BYTES, _PSN_AT = 20, 8  # the latter after UDP
+_PSN_AT = 8  # after UDP
 _VARYING = np.dtype([("psn", ">u4"), ("word", "<u8"), ("sent_ns", "<i8")])
 """Varying fields of a path's packets that are neither first nor last; contiguous in their heads."""
-_VARYING_AT = slice(COMMON - 4, COMMON + PAYLOAD_HEAD_BYTES)
-_LENGTHS = np.dtype(
-    {"names": ["ip", "udp", "opcode"], "formats": [">u2", ">u2", "u1"], "offsets": [2, 24, 28], "itemsize": HEAD_BYTES}
-)
 _EXTENSION = np.dtype([("address", ">u8"), ("key", ">u4"), ("size", ">u4"), ("immediate", ">u4")])  # RETH, ImmDt
 _SMALL, _FEW = 12, 6  # packets of a tick, and ends of a kind, up to which one at a time is faster
 _PATH, _PSN, _COUNT, _SIZE, _IMMEDIATE, _SENT = 0, 1, 3, 5, 6, 7  # places in the numbers of an entry
 
 
 _ASK = wire.ACK_REQUEST >> 24  # in the first byte of the word that holds the PSN
+
+
+def _lengths(ip: IpLayer) -> np.dtype[np.void]:
+    """Return the fields of a head that follow from a packet's opcode."""
+    udp = ip.HEADER_BYTES
+    offsets = [ip.LENGTH_AT, udp + 4, udp + UDP_BYTES]
+    return np.dtype(
+        {"names": ["ip", "udp", "opcode"], "formats": [">u2", ">u2", "u1"], "offsets": offsets, "itemsize": HEAD_BYTES}
+    )
 
 
 class _End(NamedTuple):
@@ -59,10 +65,12 @@ class FrameWriter:
         self._path_mtu = path_mtu
         self._rows = rows
         self._icrcs = rows.tails.view("<u4")[:, 0]
-        self._sizes = rows.heads.view(_LENGTHS)[:, 0]
+        self._sizes = rows.heads.view(_lengths(rows.ip))[:, 0]
         self._counting = np.arange(rows.capacity)
-        self._icrc = WriteIcrc(path_mtu)
+        self._icrc = WriteIcrc(path_mtu, rows.ip)
         self._tables = PathTables(path_mtu, self._icrc)
+        self._common = self._tables.common
+        self._varying_at = slice(self._common - 4, self._common + PAYLOAD_HEAD_BYTES)
         self._few = FewWriter(rows, path_mtu)
         self._many = ManyPathsWriter(rows, path_mtu, self._tables, self._icrc, self._few)
         self._offsets = {extension: self._offsets_of(extension) for extension in EXTENSIONS}
@@ -150,12 +158,11 @@ class FrameWriter:
         if asking:
             raw[np.array(asking) - rows.start, 0] = _ASK
         heads = self._rows.heads[rows]
-        heads[:, :COMMON] = self._tables.heads[path]
-        heads[:, _VARYING_AT] = raw
+        heads[:, : self._common] = self._tables.heads[path]
+        heads[:, self._varying_at] = raw
         self._rows.names[rows] = self._tables.names[path]
         self._icrcs[rows] = self._tables.middle_icrcs[path] ^ self._icrc.of_offsets(self._offsets[0], raw)
-        head = COMMON + PAYLOAD_HEAD_BYTES
-        self._rows.lengths[rows] = head, self._path_mtu - PAYLOAD_HEAD_BYTES, ICRC_BYTES
+        self._rows.lengths[rows] = self._varying_at.stop, self._path_mtu - PAYLOAD_HEAD_BYTES, ICRC_BYTES
 
     def _write_ends(self, opcode: Opcode, ends: Sequence[_End]) -> None:
         """Write first or last packets of messages over the rows of middle packets."""
@@ -174,17 +181,19 @@ class FrameWriter:
     def _write_full(self, opcode: Opcode, ends: Sequence[_End]) -> None:
         """Write packets with a full payload: another opcode, and RETH and immediate before the payload."""
         extension, heads = extension_bytes(opcode), self._rows.heads
-        start = COMMON + extension
+        common, varying_at = self._common, self._varying_at
+        start = common + extension
         rows = np.array([end.row for end in ends])
         if opcode is not Opcode.WRITE_FIRST:
-            heads[rows, _VARYING_AT.start] |= _ASK
-        raw = heads[rows, _VARYING_AT]
+            heads[rows, varying_at.start] |= _ASK
+        raw = heads[rows, varying_at]
         between = self._extensions(opcode, ends)
-        heads[rows, COMMON:start] = between
+        heads[rows, common:start] = between
         heads[rows, start : start + PAYLOAD_HEAD_BYTES] = raw[:, 4:]
         sizes = self._sizes
-        sizes["ip"][rows] = ip_bytes(self._path_mtu) + extension
-        sizes["udp"][rows] = ip_bytes(self._path_mtu) - _IP_BYTES + extension
+        udp_bytes = UDP_BYTES + data_bytes(self._path_mtu) + extension
+        sizes["ip"][rows] = udp_bytes + self._rows.ip.LENGTH_OF_HEADER
+        sizes["udp"][rows] = udp_bytes
         sizes["opcode"][rows] = opcode
         self._rows.lengths[rows, 0] = start + PAYLOAD_HEAD_BYTES
         path = [end.entry.numbers[_PATH] for end in ends]

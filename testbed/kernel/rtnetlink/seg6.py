@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from socket import AF_INET, AF_INET6, inet_aton, inet_ntoa, inet_ntop, inet_pton
+from socket import AF_INET6, inet_ntop, inet_pton
 
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.nlmsg import attributes
@@ -17,16 +17,17 @@ from hpn.testbed.kernel.rtnetlink.rtnl import attribute, message
 _EXCL, _CREATE, _REPLACE = 0x200, 0x400, 0x100
 _NESTED = 0x8000
 RTN_UNICAST, RTN_LOCAL = 1, 2
-_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_TABLE, _RTA_ENCAP_TYPE, _RTA_ENCAP = 1, 4, 5, 6, 15, 21, 22
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_TABLE, _RTA_ENCAP_TYPE, _RTA_ENCAP = 1, 4, 5, 15, 21, 22
 _ENCAP_SEG6, _ENCAP_SEG6_LOCAL = 5, 7
 _SRH, _ENCAP_REDUCED = 1, 3  # SEG6_IPTUNNEL_SRH, SEG6_IPTUN_MODE_ENCAP_RED
 _ONE_SEGMENT = bytes([0, 2, 4, 0, 0, 0, 0, 0])  # of a routing header (linux/seg6.h): length, type 4, none left
 _RULE_PRIORITY = 1000
-_ACTION, _TABLE, _NH4, _NH6, _COUNTERS, _FLAVORS = 1, 3, 4, 5, 10, 11  # SEG6_LOCAL_*
+_RTPROT_BOOT = 3
+_ACTION, _TABLE, _NH6, _COUNTERS, _FLAVORS = 1, 3, 5, 10, 11  # SEG6_LOCAL_*
 _OPERATION, _BLOCK_BITS, _USID_BITS = 1, 2, 3  # SEG6_LOCAL_FLV_*
 _NEXT_CSID = 1 << 4
 _PACKETS, _BYTES, _ERRORS = 2, 3, 4  # SEG6_LOCAL_CNT_*
-END, END_X, END_DX4, END_DT6 = 1, 2, 6, 7  # SEG6_LOCAL_ACTION_*
+END, END_X, END_DT6 = 1, 2, 7  # SEG6_LOCAL_ACTION_*
 _NODAD = 0x02
 _U16, _U32, _U64 = struct.Struct("=H"), struct.Struct("=I"), struct.Struct("=Q")
 
@@ -35,13 +36,12 @@ _U16, _U32, _U64 = struct.Struct("=H"), struct.Struct("=I"), struct.Struct("=Q")
 class Seg6Local:
     """Treatment of packets by segment. ``bits``: of block and uSID, for NEXT-CSID; None: the whole address is one SID.
 
-    ``nh6``: of End.X; ``nh4``: of End.DX4. ``table``: of End.DT6.
+    ``nh6``: of End.X. ``table``: of End.DT6.
     """
 
     action: int
     bits: tuple[int, int] | None = None
     nh6: str = ""
-    nh4: str = ""
     table: int = 0
 
 
@@ -109,8 +109,6 @@ def _encoded(treatment: Seg6Local) -> bytes:
     body = attribute(_ACTION, _U32.pack(treatment.action))
     if treatment.nh6:
         body += attribute(_NH6, inet_pton(AF_INET6, treatment.nh6))
-    if treatment.nh4:
-        body += attribute(_NH4, inet_aton(treatment.nh4))
     if treatment.table:
         body += attribute(_TABLE, _U32.pack(treatment.table))
     if treatment.bits is not None:
@@ -126,21 +124,24 @@ def look_up_marked(mark: int, table: int) -> bytes:
     return rtnl.add_rule(table, _RULE_PRIORITY, mark=mark, family=AF_INET6)
 
 
-def carry_ipv4(address: str, oif: int, carrier: str, mark: int) -> bytes:
-    """Return a request to send what is routed to an IPv4 address in IPv6 to ``carrier``, without a routing header.
-
-    Senders have that ``mark``. It is the route's metric too: routes that are else alike would share the kernel's cache
-    of the way to the carrier, whatever the marks.
-    """
-    body = rtnl.RTMSG.pack(
-        AF_INET, 32, 0, 0, rtnl.RT_TABLE_MAIN, rtnl.RTPROT_STATIC, rtnl.RT_SCOPE_LINK, RTN_UNICAST, 0
-    )
-    body += attribute(_RTA_DST, inet_aton(address)) + attribute(_RTA_OIF, _U32.pack(oif))
-    body += attribute(_RTA_PRIORITY, _U32.pack(mark))
+def carry(address: str, oif: int, carrier: str) -> bytes:
+    """Return a request to send what is routed to ``address`` in IPv6 to ``carrier``, without a routing header."""
     segments = _ONE_SEGMENT + inet_pton(AF_INET6, carrier)
     encap = attribute(_SRH, _U32.pack(_ENCAP_REDUCED) + segments)
-    body += attribute(_RTA_ENCAP_TYPE, _U16.pack(_ENCAP_SEG6)) + attribute(_RTA_ENCAP | _NESTED, encap)
-    return message(rtnl.RTM_NEWROUTE, _CREATE | _REPLACE, body)
+    body = _way(address, oif) + attribute(_RTA_ENCAP_TYPE, _U16.pack(_ENCAP_SEG6))
+    return message(rtnl.RTM_NEWROUTE, _CREATE | _REPLACE, body + attribute(_RTA_ENCAP | _NESTED, encap))
+
+
+def carry_no_more(address: str, oif: int) -> bytes:
+    """Return a request to remove the route that ``carry`` adds."""
+    return message(rtnl.RTM_DELROUTE, 0, _way(address, oif))
+
+
+def _way(address: str, oif: int) -> bytes:
+    """Return a host route of a protocol of its own, as ``dump_routes6`` is for tables that stay."""
+    table, kind = rtnl.RT_TABLE_MAIN, RTN_UNICAST
+    body = rtnl.RTMSG.pack(AF_INET6, 128, 0, 0, table, _RTPROT_BOOT, rtnl.RT_SCOPE_UNIVERSE, kind, 0)
+    return body + attribute(_RTA_DST, inet_pton(AF_INET6, address)) + attribute(_RTA_OIF, _U32.pack(oif))
 
 
 def dump_routes6() -> bytes:
@@ -190,7 +191,6 @@ def _decoded(found: dict[int, bytes]) -> tuple[Seg6Local | None, Counts | None]:
         action=_U32.unpack(parts[_ACTION])[0],
         bits=(flavors[_BLOCK_BITS][0], flavors[_USID_BITS][0]) if _BLOCK_BITS in flavors else None,
         nh6=inet_ntop(AF_INET6, parts[_NH6]) if _NH6 in parts else "",
-        nh4=inet_ntoa(parts[_NH4]) if _NH4 in parts else "",
         table=_U32.unpack(parts[_TABLE])[0] if _TABLE in parts else 0,
     )
     counted = attributes(parts.get(_COUNTERS, b""))

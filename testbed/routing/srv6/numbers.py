@@ -1,9 +1,8 @@
 """Numbers of SRv6 in a fabric: uSIDs, and the IPv6 addresses that NICs and next hops have. Pure.
 
-A uSID has 16 bits. Of the global block (GIB, 0x0001 to 0xdfff) every switch has one, its uN, and every NIC two: one
-that delivers IPv6 and one that delivers IPv4, as RoCEv2 of jobs is here. Of the local block (LIB, 0xe000 to 0xffff) a
-switch numbers its ends of parallel links, each a uA; other switches use the same numbers for theirs. RFC 9800 leaves
-the split to the operator. Zero ends a carrier.
+A uSID has 16 bits. Of the global block (GIB, 0x0001 to 0xdfff) every switch has one, its uN, and every NIC one. Of the
+local block (LIB, 0xe000 to 0xffff) a switch numbers its ends of parallel links, each a uA; other switches use the same
+numbers for theirs. RFC 9800 leaves the split to the operator. Zero ends a carrier.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MOST_USIDS = (128 - BLOCK_BITS) // USID_BITS
 """uSIDs that one address carries; a longer list would need a segment routing header."""
 GIB = range(0x0001, 0xE000)
 LIB = range(0xE000, 0x10000)
-_INNER, _ADJACENT, _LINK_LOCAL = 0xFD00 << 112, 0xFD01 << 112, 0xFE80 << 112
+_INNER, _ADJACENT, _WAY, _LINK_LOCAL = 0xFD00 << 112, 0xFD01 << 112, 0xFD02 << 112, 0xFE80 << 112
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class Numbers:
     block: int
     node: Mapping[str, int]
     nic: Mapping[str, int]
-    nic_ipv4: Mapping[str, int]
     adjacency: Mapping[str, int]
 
     def carrier(self, usids: Sequence[int]) -> str:
@@ -60,13 +58,13 @@ class Numbers:
 def numbered(fabric: Fabric) -> Numbers:
     """Number a fabric, with the default block if it has none. InputError where 16 bits are too few."""
     block = int(IPv6Network((fabric.spec.srv6 or Srv6Spec()).block).network_address)
-    if len(fabric.switches) + 2 * len(fabric.nics) > len(GIB):
-        text = f"srv6: {len(fabric.switches):,} switches and two for each of {len(fabric.nics):,} NICs"
+    if len(fabric.switches) + len(fabric.nics) > len(GIB):
+        text = f"srv6: {len(fabric.switches):,} switches and {len(fabric.nics):,} NICs"
         raise InputError(f"{text} are more than {len(GIB):,} uSIDs; lower pods, segments, hosts or rails")
     usids = iter(GIB)
     nodes = {node.name: next(usids) for node in fabric.switches}
-    nics, ipv4 = ({nic.name: next(usids) for nic in fabric.nics} for _ in range(2))
-    return Numbers(block, nodes, nics, ipv4, _adjacencies(fabric))
+    nics = {nic.name: next(usids) for nic in fabric.nics}
+    return Numbers(block, nodes, nics, _adjacencies(fabric))
 
 
 def _adjacencies(fabric: Fabric) -> Mapping[str, int]:
@@ -106,6 +104,11 @@ def gateway(there: Port) -> str:
 def adjacent(there: Port) -> str:
     """Return the address by which End.X looks up the far end of a link, of all links of the switch."""
     return ip6(_ADJACENT | there.ifindex)
+
+
+def way(number: int) -> str:
+    """Return the address by whose route a host sends along static path ``number``, from 0; nobody has it."""
+    return ip6(_WAY | number)
 
 
 def ip6(value: int) -> str:

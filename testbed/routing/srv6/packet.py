@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from socket import AF_INET6, inet_pton
 
 IPV6_BYTES, UDP_BYTES = 40, 8
+CARRIED_BYTES = 2 * IPV6_BYTES - 20
+"""Bytes by which a packet of a job is larger in a carrier: two headers of IPv6 in the place of one of IPv4."""
 _UDP, _IPV6 = 17, 41
 _HOPS = 64
 

@@ -1,9 +1,9 @@
-"""SRv6 of a fabric: the static table of every switch and host, and every shortest path with its carrier. Pure.
+"""SRv6 of a fabric: the static table of every switch and host, and every path with its carrier. Pure.
 
 A path consumes one uSID for each link after the first. Where one link leads to the next switch, its uN picks the link
 and the switch shifts it out (End). Where several do, the uA of this end picks one, and this switch shifts it out
-(End.X). The last uSID is the NIC's, whose host removes the outer header (End.DT6, for IPv4 End.DX4). A host's own
-packets are encapsulated by its kernel: the mark of a socket says by which port they leave.
+(End.X). The last uSID is the NIC's, whose host removes the outer header (End.DT6). A host's kernel encapsulates its own
+packets: the mark of a socket says by which port they leave.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from functools import cached_property
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Port
+from hpn.testbed.fabric.srv6_spec import Srv6Spec
 from hpn.testbed.routing.srv6 import numbers
 from hpn.testbed.routing.srv6.numbers import MOST_USIDS, Numbers
+from hpn.testbed.routing.srv6.switch_paths import ROUTINGS, SwitchGraph, end_of
 
 _FIRST_TABLE = 100_000  # after the tables of NICs
 
@@ -27,7 +29,6 @@ class Behaviour(StrEnum):
     END = "End"  # shift the uSID out, look up the next one
     END_X = "End.X"  # shift the uSID out, forward by a given link
     END_DT6 = "End.DT6"  # remove the outer header, deliver what is inside
-    END_DX4 = "End.DX4"  # the same for IPv4
     ROUTE = "route"  # forward
 
 
@@ -35,8 +36,8 @@ class Behaviour(StrEnum):
 class Entry:
     """A route of a switch or host. ``port`` and ``mac``: where it sends; '' where it only shifts or delivers.
 
-    ``nh6``: the next hop of End.X, which has an entry of its own; ``nh4``: of End.DX4. ``gateway``: next hop of a plain
-    route. ``table``: of a host's port, looked up for sockets with that mark; 0 is the main table.
+    ``nh6``: the next hop of End.X, which has an entry of its own. ``gateway``: next hop of a plain route. ``table``: of
+    a host's port, looked up for sockets with that mark; 0 is the main table.
     """
 
     prefix: str
@@ -46,7 +47,6 @@ class Entry:
     gateway: str = ""
     mac: str = ""
     nh6: str = ""
-    nh4: str = ""
     table: int = 0
 
 
@@ -67,7 +67,8 @@ class UsidPlan:
         """Number the parts. InputError where 16 bits are too few."""
         self.fabric = fabric
         self.numbers: Numbers = numbers.numbered(fabric)
-        self._distances: dict[frozenset[str], Mapping[str, int]] = {}
+        self.graph = SwitchGraph(fabric)
+        self._routing = ROUTINGS[(fabric.spec.srv6 or Srv6Spec()).routing]
 
     @cached_property
     def inner(self) -> Mapping[str, str]:
@@ -77,7 +78,7 @@ class UsidPlan:
     def table(self, node: str) -> tuple[Entry, ...]:
         """Return the entries of a switch or host; no prefix is twice in a table."""
         if not self.fabric.node(node).is_switch:
-            ends = (entry for nic in self.fabric.nics_of(node) for entry in self._end_entries(nic))
+            ends = map(self._end_entry, self.fabric.nics_of(node))
             return (*ends, *(entry for link in self.fabric.links_of(node) for entry in self.entries_at(link, node)))
         own = Entry(self.numbers.prefix(self.numbers.node[node]), Behaviour.END)
         return (own, *(entry for link in self.fabric.links_of(node) for entry in self.entries_at(link, node)))
@@ -93,33 +94,24 @@ class UsidPlan:
         out, gateway = (here.name, here.ifindex), numbers.gateway(there)
         own = self.numbers.adjacency.get(here.label)
         if own is None:
-            return tuple(
-                Entry(self.numbers.prefix(usid), Behaviour.ROUTE, *out, gateway, there.mac)
-                for usid in self._far_usids(link, node)
-            )
+            return (Entry(self.numbers.prefix(self._far_usid(link, node)), Behaviour.ROUTE, *out, gateway, there.mac),)
         nh6 = numbers.adjacent(there)
         return (
             Entry(f"{nh6}/128", Behaviour.ROUTE, *out, gateway, there.mac),
             Entry(self.numbers.prefix(own), Behaviour.END_X, *out, nh6=nh6),
         )
 
-    def _end_entries(self, nic: Nic) -> tuple[Entry, Entry]:
-        ipv6, ipv4 = self.numbers.nic[nic.name], self.numbers.nic_ipv4[nic.name]
-        out = nic.lag, nic.lag_ifindex
-        return (
-            Entry(self.numbers.prefix(ipv6), Behaviour.END_DT6, *out),
-            Entry(self.numbers.prefix(ipv4), Behaviour.END_DX4, *out, nh4=nic.ip),
-        )
+    def _end_entry(self, nic: Nic) -> Entry:
+        return Entry(self.numbers.prefix(self.numbers.nic[nic.name]), Behaviour.END_DT6, nic.lag, nic.lag_ifindex)
 
-    def _far_usids(self, link: Link, node: str) -> tuple[int, ...]:
-        """Return the uSIDs of the far end: the uN of a switch, or those of a NIC."""
+    def _far_usid(self, link: Link, node: str) -> int:
+        """Return the uSID of the far end: a switch's uN, or a NIC's."""
         if link.kind is LinkKind.ACCESS:
-            nic = self.fabric.nic_of_link(link.name).name
-            return self.numbers.nic[nic], self.numbers.nic_ipv4[nic]
-        return (self.numbers.node[link.far_end(node).node],)
+            return self.numbers.nic[self.fabric.nic_of_link(link.name).name]
+        return self.numbers.node[link.far_end(node).node]
 
     def paths(self, src: str, dst: str) -> tuple[UsidPath, ...]:
-        """Return every shortest path from each port of NIC ``src`` to NIC ``dst``, in the order of ports and links.
+        """Return every path from each port of NIC ``src`` to NIC ``dst``, in the order of ports and links.
 
         InputError for a NIC that does not exist, for one NIC twice, and for more uSIDs than a carrier holds.
         """
@@ -132,22 +124,24 @@ class UsidPlan:
             for links in self._onward(first.upper.node, target)
         )
 
-    def ipv4_carrier(self, path: UsidPath, dst: str) -> str:
-        """Return the carrier that takes IPv4 by ``path`` to NIC ``dst``, where the path ends."""
-        return self.numbers.carrier((*path.usids[:-1], self.numbers.nic_ipv4[self.fabric.nic(dst).name]))
-
     def _onward(self, tor: str, target: Nic) -> Iterator[tuple[Link, ...]]:
-        """Yield the shortest paths from a ToR to a NIC."""
-        distance = self.distances(target)
-        if tor not in distance:
-            return
-        if not distance[tor]:
-            yield from ((link,) for link in target.links if link.upper.node == tor)
-            return
-        for link in self.fabric.links_of(tor):
-            there = link.far_end(tor).node
-            if link.is_routed and distance.get(there, distance[tor]) < distance[tor]:
-                yield from ((link, *rest) for rest in self._onward(there, target))
+        """Yield the paths from a ToR to a NIC."""
+        for links in self._routing(self.graph, tor, tors_of(target), MOST_USIDS - 1 - self._last_usids(target)):
+            end = end_of(tor, links)
+            yield from ((*links, link) for link in target.links if link.upper.node == end)
+
+    def _last_usids(self, target: Nic) -> bool:
+        """Return True if the ToRs of a NIC pick one of several links to it."""
+        return any(link.upper.label in self.numbers.adjacency for link in target.links)
+
+    def longest(self) -> int:
+        """Return the uSIDs of the longest of all shortest paths between two NICs."""
+        tors = {link.upper.node for link in self.fabric.links if link.kind is LinkKind.ACCESS}
+        found = 0
+        for nic in self.fabric.nics:
+            distance = self.graph.distances(tors_of(nic))
+            found = max(found, max(distance.get(tor, 0) for tor in tors) + self._last_usids(nic) + 1)
+        return found
 
     def _path(self, port: int, links: tuple[Link, ...], target: Nic) -> UsidPath:
         usids = self._usids(links, target)
@@ -164,25 +158,14 @@ class UsidPlan:
             if own is not None:
                 found.append(own)
             elif link.is_routed:
-                found += self._far_usids(link, node)
+                found.append(self._far_usid(link, node))
             node = link.far_end(node).node
         return (*found, self.numbers.nic[target.name])
 
-    def distances(self, target: Nic) -> Mapping[str, int]:
-        """Return links from every switch that reaches a NIC to the nearest of its ToRs."""
-        tors = frozenset(link.upper.node for link in target.links)
-        if tors not in self._distances:
-            self._distances[tors] = _distances(self._neighbours, tors)
-        return self._distances[tors]
 
-    @cached_property
-    def _neighbours(self) -> Mapping[str, Mapping[str, None]]:
-        found: dict[str, dict[str, None]] = {node.name: {} for node in self.fabric.switches}
-        for link in self.fabric.links:
-            if link.is_routed:
-                found[link.lower.node][link.upper.node] = None
-                found[link.upper.node][link.lower.node] = None
-        return found
+def tors_of(nic: Nic) -> frozenset[str]:
+    """Return the ToRs of a NIC."""
+    return frozenset(link.upper.node for link in nic.links)
 
 
 def port_table(port: Port) -> int:
@@ -191,20 +174,5 @@ def port_table(port: Port) -> int:
 
 
 def paths(fabric: Fabric, src: str, dst: str) -> tuple[UsidPath, ...]:
-    """Return every shortest path between two NICs. For many pairs, make one ``UsidPlan`` and ask that."""
+    """Return every path between two NICs. For many pairs, make one ``UsidPlan`` and ask that."""
     return UsidPlan(fabric).paths(src, dst)
-
-
-def _distances(neighbours: Mapping[str, Mapping[str, None]], origins: frozenset[str]) -> Mapping[str, int]:
-    """Search breadth first."""
-    distance = dict.fromkeys(origins, 0)
-    edge = list(distance)
-    while edge:
-        new: list[str] = []
-        for here in edge:
-            for there in neighbours[here]:
-                if there not in distance:
-                    distance[there] = distance[here] + 1
-                    new.append(there)
-        edge = new
-    return distance

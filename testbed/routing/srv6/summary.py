@@ -18,7 +18,7 @@ from hpn.testbed.routing.srv6.plan import UsidPlan
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of a plan. ``most_routes``: of the fullest switch; ``most_usids``: of the longest path."""
+    """Counts of a plan. ``most_routes``: of the fullest switch; ``most_usids``: no path has more."""
 
     switches: int
     nics: int
@@ -34,21 +34,10 @@ def summary(plan: UsidPlan) -> Summary:
     for link in fabric.links:
         for port in (link.lower, link.upper):
             if link.kind is not LinkKind.PEER and fabric.node(port.node).is_switch:
-                routes[port.node] += 2 if port.label in adjacency or link.kind is LinkKind.ACCESS else 1
-    return Summary(
-        len(fabric.switches), len(fabric.nics), len(adjacency), max(routes.values(), default=0), longest(plan)
-    )
-
-
-def longest(plan: UsidPlan) -> int:
-    """Return the uSIDs of the longest path between two NICs."""
-    tors = {link.upper.node for link in plan.fabric.links if link.kind is LinkKind.ACCESS}
-    found = 0
-    for nic in plan.fabric.nics:
-        last = any(link.upper.label in plan.numbers.adjacency for link in nic.links)
-        distance = plan.distances(nic)
-        found = max(found, max(distance.get(tor, 0) for tor in tors) + last + 1)
-    return found
+                routes[port.node] += 2 if port.label in adjacency else 1
+    minimal = fabric.spec.srv6 is None or fabric.spec.srv6.routing == "minimal"
+    most_usids = plan.longest() if minimal else MOST_USIDS
+    return Summary(len(fabric.switches), len(fabric.nics), len(adjacency), max(routes.values(), default=0), most_usids)
 
 
 def srv6_notes(fabric: Fabric) -> Iterator[str]:
@@ -58,7 +47,7 @@ def srv6_notes(fabric: Fabric) -> Iterator[str]:
     found = summary(UsidPlan(fabric))
     uas = f" and {found.adjacencies} uAs, at ends of parallel links" if found.adjacencies else ""
     yield (
-        f"SRv6: {found.switches + 2 * found.nics} uSIDs ({found.switches} of switches, 2 of each of {found.nics} NICs)"
+        f"SRv6: {found.switches + found.nics} uSIDs ({found.switches} of switches, {found.nics} of NICs)"
         f"{uas};"
         f" at most {found.most_routes} static routes in a switch and {found.most_usids} uSIDs in a carrier,"
         f" which holds {MOST_USIDS}"
@@ -80,6 +69,6 @@ def srv6_problems(spec: FabricSpec) -> Iterator[Problem]:
         # What has nothing to do with SRv6 is told by whoever builds the fabric.
         yield from ((("srv6",), text) for text in error.problems if text.startswith("srv6"))
         return
-    if (most := longest(plan)) > MOST_USIDS:
+    if (most := plan.longest()) > MOST_USIDS:
         text = f"srv6: the longest path needs {most} uSIDs, and an IPv6 address carries {MOST_USIDS}"
         yield ("srv6",), f"{text}; take a network with shorter paths, or leave srv6 out"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from socket import inet_aton
+from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.traffic.flows.ip_layer import IPV4, IPV6, IpLayer, layer_of
 from hpn.traffic.io.recvmmsg import Batch
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.streams.wire import PSN_MASK
@@ -32,17 +33,32 @@ from hpn.traffic.transport.writer import FrameWriter
 Words = npt.NDArray[np.uint64]
 
 MTU = 256
-IPS = ("10.1.0.1", "10.1.0.2")
+Ips = tuple[str, str]
+
+IPS: Ips = ("10.1.0.1", "10.1.0.2")
+IPS6: Ips = ("fd00::7", "fd00::8")
 AT = 1_234_567_890_123
 
-envelopes = st.builds(
-    Envelope,
-    st.sampled_from(["10.0.0.1", "10.0.0.77", "192.168.255.3"]),
-    st.sampled_from(IPS),
-    st.integers(0xC000, 0xFFFF),
-    st.integers(0, 2**24 - 1),
-    st.integers(0, 255),
-)
+_SOURCES: dict[Ips, list[str]] = {
+    IPS: ["10.0.0.1", "10.0.0.77", "192.168.255.3"],
+    IPS6: ["fd00::1", "2001:db8::ff:ffff", "fd00:1::"],
+}
+versions = st.sampled_from(sorted(_SOURCES))
+
+
+def envelopes_to(ips: Ips) -> st.SearchStrategy[Envelope]:
+    """Envelopes of packets of one version of IP."""
+    return st.builds(
+        Envelope,
+        st.sampled_from(_SOURCES[ips]),
+        st.sampled_from(ips),
+        st.integers(0xC000, 0xFFFF),
+        st.integers(0, 2**24 - 1),
+        st.integers(0, 255),
+    )
+
+
+envelopes = versions.flatmap(envelopes_to)
 sizes = st.one_of(
     st.integers(1, 40),
     st.sampled_from([MTU - 1, MTU, MTU + 1, 2 * MTU, 3 * MTU - 15, 12 * MTU]),
@@ -91,7 +107,31 @@ def _row(rows: PacketRows, row: int) -> bytes:
     return packet
 
 
-several = st.lists(st.tuples(envelopes, runs(), st.sampled_from([1, 2, 5, 16])), min_size=1, max_size=6)
+def some(ips: Ips) -> st.SearchStrategy[list[tuple[Envelope, tuple[Run, Words], int]]]:
+    """Runs of a tick."""
+    return st.lists(st.tuples(envelopes_to(ips), runs(), st.sampled_from([1, 2, 5, 16])), min_size=1, max_size=6)
+
+
+several = versions.flatmap(some)
+
+
+class Parts(NamedTuple):
+    """An IP packet of UDP, taken apart."""
+
+    layer: IpLayer
+    src: bytes
+    dst: bytes
+    tos: int
+    sport: bytes
+    udp_payload: bytes
+
+
+def parts(packet: bytes) -> Parts:
+    """Take an IP packet apart, by RFC 791 and RFC 8200."""
+    if packet[0] >> 4 == 4:
+        return Parts(IPV4, packet[12:16], packet[16:20], packet[1], packet[20:22], packet[28:])
+    tos = int.from_bytes(packet[:2], "big") >> 4 & 0xFF
+    return Parts(IPV6, packet[8:24], packet[24:40], tos, packet[40:42], packet[48:])
 
 
 @settings(max_examples=80)
@@ -99,7 +139,7 @@ several = st.lists(st.tuples(envelopes, runs(), st.sampled_from([1, 2, 5, 16])),
 def test_a_tick_of_runs_is_written_as_the_plain_codec_writes_its_packets(
     added: list[tuple[Envelope, tuple[Run, Words], int]], first: int
 ) -> None:
-    rows = PacketRows(200, b"\x5a" * MTU)
+    rows = PacketRows(200, b"\x5a" * MTU, layer_of(added[0][0].dst_ip))
     writer = FrameWriter(rows, MTU)
     entries, expected = [], []
     for to, (run, words), ack_every in added:
@@ -113,8 +153,13 @@ def test_a_tick_of_runs_is_written_as_the_plain_codec_writes_its_packets(
         with patch.object(writer_module, "_SMALL", small):
             assert writer.write(first, entries) == first + len(expected)
         assert [_row(rows, first + k) for k in range(len(expected))] == expected
-        names = [rows.names[first + k, 4:8].tobytes() for k in range(len(expected))]
-        assert names == [packet[16:20] for packet in expected]
+        assert named(rows, first, len(expected)) == [parts(packet).dst for packet in expected]
+
+
+def named(rows: PacketRows, first: int, count: int) -> list[bytes]:
+    """Destination addresses of rows from ``first`` on."""
+    at = rows.ip.SOCKADDR_AT
+    return [rows.names[first + k, at : at + rows.ip.ADDRESS_BYTES].tobytes() for k in range(count)]
 
 
 @pytest.mark.parametrize("small", [0, 100])
@@ -180,21 +225,31 @@ def _batch(arrived: Sequence[tuple[bytes, int]], row_bytes: int, garbage: int = 
     """IP packets as a receive batch: rows begin 4 bytes into 8, as those of ``BatchReceiver`` do."""
     memory = np.full((len(arrived), -(-(row_bytes + 4) // 64) * 64), garbage, np.uint8)
     rows = memory[:, 4 : 4 + row_bytes]
-    for row, (packet, _) in zip(rows, arrived, strict=True):
-        row[: len(packet) - 28] = np.frombuffer(packet[28:], np.uint8)[:row_bytes]
+    apart = [parts(packet) for packet, _ in arrived]
+    for row, of in zip(rows, apart, strict=True):
+        row[: len(of.udp_payload)] = np.frombuffer(of.udp_payload, np.uint8)[:row_bytes]
     return Batch(
         rows,
-        np.array([min(len(packet) - 28, row_bytes) for packet, _ in arrived], np.uint32),
-        np.array([list(packet[20:22] + packet[12:16]) for packet, _ in arrived], np.uint8).reshape(-1, 6),
+        np.array([min(len(of.udp_payload), row_bytes) for of in apart], np.uint32),
+        np.array([list(of.sport + of.src) for of in apart], np.uint8).reshape(len(arrived), -1),
         np.zeros(len(arrived), np.int64),
         np.array([owner for _, owner in arrived], np.intp),
-        np.array([packet[1] for packet, _ in arrived], np.uint8),
+        np.array([of.tos for of in apart], np.uint8),
     )
 
 
 def _plainly(arrived: Sequence[tuple[bytes, int]]) -> list[packets.Packet | None]:
     """Each packet as the plain codec reads it."""
-    return [packets.parse(p[28:], p[20:22] + p[12:16], IPS[owner]) for p, owner in arrived]
+    found = []
+    for packet, owner in arrived:
+        of = parts(packet)
+        found.append(packets.parse(of.udp_payload, of.sport + of.src, ips_of(packet)[owner]))
+    return found
+
+
+def ips_of(packet: bytes) -> Ips:
+    """The receivers' addresses of a packet's version of IP."""
+    return IPS if packet[0] >> 4 == 4 else IPS6
 
 
 def _values(found: Packets) -> list[tuple[int, ...]]:
@@ -217,7 +272,7 @@ def _check(arrived: Sequence[tuple[bytes, int]], found: Arrivals) -> None:
             assert values == (packet.opcode, len(packet.payload), word, address, packet.immediate or 0)
         these = [plain[row] for row in run.rows]
         assert run.ack_requested == any(p is not None and p.ack_requested for p in these)
-        assert run.marked == sum(arrived[row][0][1] & 3 == CE for row in run.rows)
+        assert run.marked == sum(parts(arrived[row][0]).tos & 3 == CE for row in run.rows)
     intact = [row for row, p in enumerate(plain) if p is not None and p.intact]
     is_write = {row: p is not None and p.opcode in packets.WRITES for row, p in enumerate(plain)}
     assert sorted(rows) == [row for row in intact if is_write[row]]
@@ -228,14 +283,15 @@ def _check(arrived: Sequence[tuple[bytes, int]], found: Arrivals) -> None:
 
 def _read(arrived: Sequence[tuple[bytes, int]]) -> Iterator[Arrivals]:
     """As a small batch is read, and as a large one is."""
-    reader = FrameReader(MTU, IPS)
+    reader = FrameReader(MTU, ips_of(arrived[0][0]))
     for small in (len(arrived), 0):
         with patch.object(incoming, "_SMALL", small):
             yield reader.read(_batch(arrived, reader.row_bytes))
 
 
 def _owned(packet: bytes) -> tuple[bytes, int]:
-    return packet, [inet_aton(ip) for ip in IPS].index(packet[16:20])
+    of = parts(packet)
+    return packet, [of.layer.packed(ip) for ip in ips_of(packet)].index(of.dst)
 
 
 @settings(max_examples=80)
@@ -263,31 +319,35 @@ def test_damage_anywhere_is_noticed_as_the_plain_codec_notices_it(
     for packet in _plain(to, added[0], added[1].tolist(), 16):
         broken = bytearray(packet)
         if data.draw(st.booleans()):
-            broken[data.draw(st.integers(28, len(broken) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+            begin = len(broken) - len(parts(packet).udp_payload)
+            broken[data.draw(st.integers(begin, len(broken) - 1))] ^= 1 << data.draw(st.integers(0, 7))
         arrived.append(_owned(bytes(broken)))
     for found in _read(arrived):
         _check(arrived, found)
 
 
-def test_every_single_bit_of_every_layout_counts() -> None:
-    to = Envelope("10.0.0.1", IPS[1], 0xC111, 5)
+@pytest.mark.parametrize("ips", [IPS, IPS6])
+def test_every_single_bit_of_every_layout_counts(ips: Ips) -> None:
+    to = Envelope(_SOURCES[ips][0], ips[1], 0xC111, 5)
     for size, immediate in ((3 * MTU, 77), (MTU, 77), (MTU, None)):
         run = Run(WorkRequest(0, size, 2**63 + 9, immediate), 0, size // MTU, 2**24 - 1, again=False)
         for packet in _plain(to, run, range(run.count), 16):
             whole = [_owned(packet)] * 6
             assert [found.damaged for found in _read(whole)] == [0, 0]
             flipped = []
-            for bit in range(28 * 8, len(packet) * 8):
+            begin = len(packet) - len(parts(packet).udp_payload)
+            for bit in range(begin * 8, len(packet) * 8):
                 broken = bytearray(packet)
                 broken[bit // 8] ^= 1 << bit % 8
-                if bit // 8 != 32:  # the byte that switches may change
+                if bit // 8 != begin + 4:  # the byte that switches may change
                     flipped.append(_owned(bytes(broken)))
             assert [found.runs for found in _read(flipped)] == [[], []]
 
 
-@given(st.lists(st.tuples(st.binary(max_size=400), st.integers(0, 1)), min_size=1, max_size=9))
-def test_hostile_datagrams_are_damaged_or_foreign(datagrams: list[tuple[bytes, int]]) -> None:
-    arrived = [(bytes(28) + datagram, owner) for datagram, owner in datagrams]
+@given(st.lists(st.tuples(st.binary(max_size=400), st.integers(0, 1)), min_size=1, max_size=9), st.booleans())
+def test_hostile_datagrams_are_damaged_or_foreign(datagrams: list[tuple[bytes, int]], over_ipv4: bool) -> None:
+    head = b"\x40" + bytes(27) if over_ipv4 else b"\x60" + bytes(47)
+    arrived = [(head + datagram, owner) for datagram, owner in datagrams]
     for found in _read(arrived):
         assert (found.runs, found.replies) == ([], [])
         assert found.damaged + found.foreign == len(arrived)

@@ -6,15 +6,17 @@ import errno
 import select
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel.nftables.nft import Nft
-from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink import rtnl, seg6
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.traffic.congestion.hop import Hop
+from hpn.traffic.flows.ip_layer import IPV6
 from hpn.traffic.io.recvmmsg import Batch, BatchReceiver
 from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.sockets import open_raw_sender, open_receiver
@@ -55,10 +57,10 @@ def ring(request: pytest.FixtureRequest) -> Callable[[], Ring | None]:
 class Far:
     """The receiving end, at host b."""
 
-    def __init__(self, net: nets.Net) -> None:
-        self.reader = FrameReader(MTU, [nets.B_IP])
-        self._receiver = BatchReceiver(64, self.reader.row_bytes, tos=True)
-        self._socket = open_receiver(net.b, nets.B_IP, tos=True)
+    def __init__(self, net: nets.Net, ip: str = nets.B_IP) -> None:
+        self.reader = FrameReader(MTU, [ip])
+        self._receiver = BatchReceiver(64, self.reader.row_bytes, tos=True, ip=self.reader.ip)
+        self._socket = open_receiver(net.b, ip, tos=True)
 
     def fileno(self) -> int:
         """Readable when something has arrived."""
@@ -119,6 +121,39 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
     assert reported == [Telemetry(8, (), EMPTY), telemetry]
     assert notes == [(0xABCDE, 7), (0xABCDE, 8)]
     assert marked == (45 if marking else 0)
+
+
+@pytest.mark.kernel
+def test_packets_over_ipv6_arrive_intact_and_without_a_udp_checksum(ring: Callable[[], Ring | None]) -> None:
+    to = replace(TO, src_ip="fd00::1", dst_ip="fd00::2")
+    net = nets.chain(mtu=4220)
+    ends = ((net.a, nets.A_IF, to.src_ip, to.dst_ip), (net.b, nets.B_IF, to.dst_ip, to.src_ip))
+    for space, port, own, there in ends:
+        with space.entered(), open("/proc/sys/net/ipv6/conf/all/disable_ipv6", "w") as file:
+            file.write("0")
+        Netlink(space).run([seg6.add_address6(port, own), seg6.add_route6(f"{there}/128", port)])
+    far, outgoing = Far(net, to.dst_ip), Outgoing(256, MTU, ring(), IPV6)
+    with open_raw_sender(net.a, layer=IPV6) as sender:
+        paths = [outgoing.open_path(sender.fileno(), replace(to, sport=0xC000 + at), ack_every=16) for at in range(3)]
+        run = _message(40)
+        outgoing.add(paths[0], run, _words(run), 5)
+        assert outgoing.send() == 40
+        taken = replace(_message(30, 40), paths=[at % 3 for at in range(30)])
+        outgoing.add_many([paths[at] for at in taken.paths], taken, _words(taken), 5)
+        outgoing.add_ack(paths[1], 77, 0x60, 5)
+        assert outgoing.send() == 31
+    select.select([far], [], [], 5)
+    words, replies, sports = list[int](), list[Opcode](), list[int]()
+    for batch, found in far.batches():
+        assert set(batch.tos.tolist()) == {DSCP | ECT_0}
+        assert {bytes(row[2:]) for row in batch.sources} == {IPV6.packed(to.src_ip)}
+        sports += [int.from_bytes(bytes(row[:2]), "big") for row in batch.sources]
+        assert (found.damaged, found.foreign) == (0, 0)
+        words += [word for arrived in found.runs for word in arrived.packets.words.tolist()]
+        replies += [packet.opcode for _, packet in found.replies]
+    assert sorted(words) == [psn << 32 for psn in range(70)]
+    assert replies == [Opcode.ACKNOWLEDGE]
+    assert sports == [0xC000] * 40 + [0xC000 + at % 3 for at in range(30)] + [0xC001]
 
 
 @pytest.mark.kernel

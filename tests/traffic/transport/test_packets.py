@@ -7,17 +7,18 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from socket import inet_aton
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.contrib.roce import BTH, cnp
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
+from hpn.traffic.flows.ip_layer import IPV6, layer_of
 from hpn.traffic.streams import wire
 from hpn.traffic.transport.packets import (
     CE,
@@ -42,16 +43,22 @@ from hpn.traffic.transport.packets import (
 )
 
 TO = Envelope("10.0.0.1", "10.1.0.1", 0xC123, 0xABCDE)
+TO6 = replace(TO, src_ip="fd00::1", dst_ip="fd00::8")
 REPLIES = {Opcode.ACKNOWLEDGE, Opcode.READ_RESPONSE_ONLY, Opcode.CNP, Opcode.PROBE, Opcode.ECHO} | NOTES
 WRITES = sorted(set(Opcode) - REPLIES)
 
-ips = st.integers(1, 2**32 - 1).map(lambda n: ".".join(str(n >> s & 255) for s in (24, 16, 8, 0)))
-envelopes = st.builds(Envelope, ips, ips, st.integers(1, 2**16 - 1), st.integers(0, wire.QPN_MASK), st.integers(0, 255))
+
+def _between(addresses: st.SearchStrategy[str]) -> st.SearchStrategy[Envelope]:
+    sport, qpn, tos = st.integers(1, 2**16 - 1), st.integers(0, wire.QPN_MASK), st.integers(0, 255)
+    return st.builds(Envelope, addresses, addresses, sport, qpn, tos)
+
+
+envelopes = _between(st.ip_addresses(v=4).map(str)) | _between(st.ip_addresses(v=6).map(str))
 psns = st.integers(0, 2**40)
 
 
 def _source(to: Envelope) -> bytes:
-    return to.sport.to_bytes(2, "big") + inet_aton(to.src_ip)
+    return to.sport.to_bytes(2, "big") + layer_of(to.src_ip).packed(to.src_ip)
 
 
 def _write(to: Envelope, opcode: Opcode, psn: int, payload: bytes, *, ack_requested: bool = False) -> bytes:
@@ -78,6 +85,8 @@ def _by_scapy(to: Envelope, udp_payload: bytes, tos: int = 0) -> bytes:
     bth = BTH(udp_payload[:12] + bytes(4))
     bth.icrc = None
     bth.payload = Raw(udp_payload[12:-4])
+    if layer_of(to.src_ip) is IPV6:
+        return bytes(IPv6(src=to.src_ip, dst=to.dst_ip, tc=tos) / UDP(sport=to.sport, dport=4791) / bth)[48:]
     packet = IP(src=to.src_ip, dst=to.dst_ip, id=0, flags="DF", tos=tos) / UDP(sport=to.sport, dport=4791) / bth
     return bytes(packet)[28:]
 
@@ -109,6 +118,22 @@ def test_a_congestion_mark_and_a_lower_ttl_do_not_harm_the_icrc() -> None:
     assert (as_scapy_sees_it.tos, as_scapy_sees_it.ttl) == (CE, 59)
     assert _by_scapy(TO, packed, tos=CE) == packed
     assert _read(TO, bytes(marked[28:])).intact
+
+
+@given(envelopes, st.integers(0, 255), st.integers(1, 255))
+def test_scapy_reads_the_header_of_ipv6_and_what_switches_change_in_it_harms_no_icrc(
+    to: Envelope, tos: int, hops: int
+) -> None:
+    to = replace(to, src_ip=TO6.src_ip, dst_ip=TO6.dst_ip)
+    packed = _write(to, Opcode.WRITE_ONLY, 1, b"x" * 64)
+    seen = IPv6(pack_ip(to, packed))
+    assert (seen.src, seen.dst, seen.tc, seen.fl, seen.hlim) == (to.src_ip, to.dst_ip, to.tos, to.sport, 64)
+    assert (seen.plen, seen.nh, seen[UDP].sport, seen[UDP].len, seen[UDP].chksum) == (
+        8 + len(packed), 17, to.sport, 8 + len(packed), 0,
+    )  # fmt: skip
+    seen.tc, seen.hlim, seen.fl = tos, hops, 0
+    assert _by_scapy(to, packed, tos=tos) == packed
+    assert _read(to, bytes(seen)[48:]).intact
 
 
 @given(envelopes, st.sampled_from(WRITES), psns, st.binary(max_size=70), st.booleans())
@@ -160,16 +185,17 @@ def test_a_cnp_is_read_back() -> None:
     assert packed == bytes(by_scapy)[28:]
 
 
+@pytest.mark.parametrize("to", [TO, TO6])
 @pytest.mark.parametrize("opcode", [Opcode.WRITE_ONLY_IMMEDIATE, Opcode.WRITE_MIDDLE])
-def test_any_flipped_bit_is_noticed(opcode: Opcode) -> None:
-    packed = _write(TO, opcode, 7, b"payload")
+def test_any_flipped_bit_is_noticed(opcode: Opcode, to: Envelope) -> None:
+    packed = _write(to, opcode, 7, b"payload")
     for bit in range(len(packed) * 8):
         broken = bytearray(packed)
         broken[bit // 8] ^= 1 << bit % 8
-        found = parse(bytes(broken), _source(TO), TO.dst_ip)
+        found = parse(bytes(broken), _source(to), to.dst_ip)
         left_out = bit // 8 == 4  # where switches mark congestion
         assert (found is not None and found.intact) == left_out
-    for other in (replace(TO, sport=TO.sport + 1), replace(TO, src_ip="10.0.0.2"), replace(TO, dst_ip="10.1.0.2")):
+    for other in (replace(to, sport=to.sport + 1), replace(to, src_ip=to.dst_ip), replace(to, dst_ip=to.src_ip)):
         assert not _read(other, packed).intact
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric import srv6_spec
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.model import Fabric, LinkKind
@@ -20,6 +21,7 @@ from hpn.testbed.routing.srv6.numbers import GIB, LIB, MOST_USIDS, numbered
 from hpn.testbed.routing.srv6.packet import Datagram, encapsulated, internet_checksum
 from hpn.testbed.routing.srv6.plan import UsidPlan, paths
 from hpn.testbed.routing.srv6.summary import srv6_notes, summary
+from hpn.testbed.routing.srv6.switch_paths import ROUTINGS
 from tests.fabric.direct_sizes import direct_sizes
 from tests.fabric.own_network import write
 from tests.routing.usid_walk import walked
@@ -129,6 +131,10 @@ def test_valiants_detours_come_after_the_shortest_paths_and_lead_back_by_the_sam
                 switches.append(link.far_end(switches[-1]).node)
             assert len(set(switches)) == len(switches), "no switch twice"
             assert len(path.usids) <= MOST_USIDS
+
+
+def test_each_routing_that_a_file_may_name_has_its_paths() -> None:
+    assert srv6_spec.ROUTINGS.keys() == ROUTINGS.keys()
 
 
 def test_a_full_mesh_has_a_detour_by_each_other_switch() -> None:

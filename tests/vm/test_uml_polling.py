@@ -86,3 +86,56 @@ def test_a_program_that_polls_sees_what_it_waits_for_soon_after_it_came(tmp_path
         most = {100: 20, 10_000: 650, 1_000_000: 10_700} if only_asks else {100: 110, 10_000: 1_300, 1_000_000: 11_300}
         assert wait_us <= took_us <= wait_us + 60 + turn_us, case
         assert polls <= most[wait_us], case
+
+
+_FREE = """
+import json, os, select, time
+def took(act, times):
+    begun = time.monotonic_ns()
+    for _ in range(times):
+        act()
+    return time.monotonic_ns() - begun
+def fails():
+    try:
+        os.stat("/nowhere")
+    except OSError:
+        pass
+def sets_a_timer():
+    select.select([], [], [], 0.001)
+def waits():
+    until = time.monotonic_ns() + 100_000
+    while time.monotonic_ns() < until:
+        pass
+found = {"read": took(time.monotonic_ns, 5_000), "fails": took(fails, 5_000)}
+found["waits"] = took(waits, 1)
+wakes = []
+for timers in (0, 7, 64):
+    begin = (time.monotonic_ns() // 10**9 + 1) * 10**9
+    time.sleep((begin - time.monotonic_ns()) / 1e9)
+    for _ in range(timers):
+        sets_a_timer()
+    time.sleep(max(begin + 500_000_000 - time.monotonic_ns(), 0) / 1e9)
+    wakes.append(time.monotonic_ns() - begin)
+found["wakes"] = wakes
+os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+found["reads in a batch"], found["fails in a batch"] = took(time.monotonic_ns, 100), took(fails, 100)
+print(json.dumps(found))
+"""
+
+
+def test_readings_and_failures_are_free_and_timers_leave_no_trace_but_for_a_program_that_polls(tmp_path: Path) -> None:
+    engine = Uml(virtual_time=True, stall_s=60.0)
+    try:
+        engine.check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    lines: list[str] = []
+    command = (sys.executable, "-c", _FREE)
+    result = engine.run(GuestJob(command, tmp_path, (tmp_path,), {}, 256, 1, 200.0), lines.append)
+    assert result.exit_code == 0, "\n".join(lines)
+    found = json.loads(lines[-1])
+    assert (found["read"], found["fails"]) == (0, 0)
+    assert 100_000 <= found["waits"] < 101_000, "a loop that waits for time to pass ends"
+    assert found["wakes"] == [found["wakes"][0]] * 3
+    assert found["reads in a batch"] >= 100 * 256
+    assert found["fails in a batch"] >= 100 * 1000

@@ -138,7 +138,7 @@ def carry_no_more(address: str, oif: int) -> bytes:
 
 
 def _way(address: str, oif: int) -> bytes:
-    """Return a host route of a protocol of its own, as ``dump_routes6`` is for tables that stay."""
+    """Return a host route. Its protocol keeps it apart from the tables of a lab, which are static."""
     table, kind = rtnl.RT_TABLE_MAIN, RTN_UNICAST
     body = rtnl.RTMSG.pack(AF_INET6, 128, 0, 0, table, _RTPROT_BOOT, rtnl.RT_SCOPE_UNIVERSE, kind, 0)
     return body + attribute(_RTA_DST, inet_pton(AF_INET6, address)) + attribute(_RTA_OIF, _U32.pack(oif))

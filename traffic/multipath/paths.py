@@ -74,6 +74,11 @@ class Paths:
         return len(self._carrying)
 
     @property
+    def trusted_ports(self) -> frozenset[int]:
+        """Ports that data may leave by now and that no path was denied of since something came back from them."""
+        return frozenset(port for port in self._carrying if not self._silent[port])
+
+    @property
     def troubled(self) -> bool:
         """True if a path has lost a packet since its last arrival, or is not good."""
         return bool(self._losing or self._not_good)

@@ -82,7 +82,8 @@ class MultipathRequester(Postings):
     def take(self, port: int, most_packets: int, now_ns: int) -> list[Run]:
         """Return the runs to send now by that port, at most ``most_packets``: first what was lost, then new packets.
 
-        What was lost by this port waits for another one that carries.
+        What was lost by this port waits for another one that carries, and that has lost nothing since its last arrival
+        if there is such a port.
         """
         runs: list[Run] = []
         if most_packets <= 0 or not self.paths.carries(port) or self.state is not QpState.READY:
@@ -252,7 +253,7 @@ class MultipathRequester(Postings):
         psns = self._acknowledged + (self._status[self._window()] == _LOST).nonzero()[0]
         if self.paths.carrying_ports > 1:
             left_by = [self.paths.port(path) for path in self._path[psns & self._mask].tolist()]
-            psns = psns[np.array(left_by, np.intp) != port]
+            psns = psns[np.array([self._may_follow(port, left) for left in left_by], np.bool_)]
         psns = psns[:most]
         if not len(psns):
             return
@@ -263,6 +264,11 @@ class MultipathRequester(Postings):
                 until = min(stop, self._message_of(at).stop)
                 yield at, until
                 at = until
+
+    def _may_follow(self, port: int, left: int) -> bool:
+        """Return True if what was lost by port ``left`` may go again by ``port``: by a trusted one, if there is any."""
+        others = self.paths.trusted_ports - {left}
+        return port != left and (port in others or not others)
 
     def _run(self, start: int, stop: int, port: int, now_ns: int, *, again: bool) -> Run:
         """Send the packets from ``start`` to ``stop`` or their message's end, each by the next path of the port."""

@@ -100,6 +100,25 @@ def test_a_lost_packet_goes_again_by_another_port_while_one_carries() -> None:
     assert (again.again, paths.port(again.paths[0])) == (True, 1)
 
 
+def test_a_packet_that_several_ports_lost_goes_again_by_one_that_has_lost_nothing() -> None:
+    """Half of the ports may be dark, and each try of one of them takes twice as long as the last."""
+    link = Link(most_packets=1)
+    link.post(MTU)
+    requester = link.requester
+    requester.set_values([value._replace(port=at % 4) for at, value in enumerate(link.values)])
+    requester.take(0, 1, 0)
+    now_ns = 0
+    for port in (1, 2):
+        while not requester.sendable:  # probes may be due before it is lost
+            due_ns = requester.deadline_ns()
+            assert due_ns is not None
+            now_ns = due_ns
+            requester.on_timer(now_ns)
+        assert requester.paths.trusted_ports == frozenset(range(port, 4))
+        assert [requester.take(other, 1, now_ns) for other in range(port)] == [[]] * port
+        assert len(requester.take(port, 1, now_ns)) == 1
+
+
 def test_with_one_port_left_it_takes_what_it_lost() -> None:
     link = Link(most_packets=1)
     link.post(MTU)

@@ -35,7 +35,7 @@ class Carriers:
         self._used: dict[str, list[tuple[str, int]]] = {}  # by host: addresses and interfaces
 
     def paths(self, src: str, dst: str) -> tuple[Carried, ...]:
-        """Return every shortest path from NIC to NIC, ready for packets, port by port in turn."""
+        """Return every path from NIC to NIC, ready for packets, port by port in turn."""
         if (src, dst) not in self._made:
             self._made[src, dst] = self._install(src, dst)
         return self._made[src, dst]

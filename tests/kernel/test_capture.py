@@ -110,6 +110,7 @@ def test_a_link_that_goes_down_and_comes_back_is_heard_again(tmp_path: Path) -> 
         router.run([rtnl.set_link(nets.B_IF + 1, up=False)])
         capture.run(time.monotonic_ns() + 5_000_000)
         router.run([rtnl.set_link(nets.B_IF + 1, up=True), *nets.westward(net, 1)])
+        nets.until_running(net.a, *net.routers)
         _send(net)
     assert capture.captured[0].packets >= PACKETS
 

@@ -23,6 +23,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE_S = 90
 
 
+_PATIENCE_S = 300
+"""Of a command; a guest waits a minute of its own time for convergence, and as long again for a busy machine."""
+
+
 @dataclass(frozen=True)
 class Hpn:
     """Runs commands; ``prefix`` goes in front (setpriv for another user), ``environment`` beside this process's own."""
@@ -47,7 +51,7 @@ class Hpn:
     def run(self, *arguments: str, code: int | None = 0) -> str:
         """Run a command to its end; its output. Fails when the exit code is another."""
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=_PATIENCE_S)
         assert code is None or process.returncode == code, f"{arguments}: exit {process.returncode}\n{out}\n{err}"
         return out + err
 

@@ -21,8 +21,6 @@ from hpn.testbed.vm.uml import Uml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE_S = 90
-
-
 _PATIENCE_S = 300
 """Of a command; a guest waits a minute of its own time for convergence, and as long again for a busy machine."""
 

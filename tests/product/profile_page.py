@@ -20,9 +20,9 @@ from tests.product.table_notes import doubted, facts
 TOLD = """\
 # What faults cost hosts of each profile
 
-Written by `make profile-table`; [the profiles](architectures.md#hosts-profile). A cell says
-when the fault was *noticed*. Then come the longest outages of what the hit NIC *sent* and *got*, and at the *repair*.
-Below 1 ms all is left out. *n dead*: queue pairs out of retries after 34 s; their outages end with the fault.
+Written by `make profile-table`; [the profiles](architectures.md#hosts-profile). A fault is *noticed* after that time.
+*Sent*, *got* and *repair* are the longest outages of what the hit NIC sent and got, and of both at the repair. Below
+1 ms is 0. *Dead*: queue pairs out of retries after 34 s; their outages end with the fault. Ranges are over phases.
 """
 _NEGLIGIBLE_MS = 1.0
 _FIGURES = (("noticed", "noticed_ms"), ("sent", "sent_ms"), ("got", "received_ms"), ("repair", "repair_ms"))
@@ -73,25 +73,21 @@ def page(runs: Sequence[Made]) -> str:
 
 
 def _rows(runs: Sequence[Made]) -> Iterator[str]:
-    yield f"| fault | {' | '.join(PROFILES)} |"
-    yield f"|---|{'---|' * len(PROFILES)}"
+    heads = ("fault", "hosts", *(what for what, _ in _FIGURES), "dead")
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
     for fault in FAULTS:
-        cells = [_cell([each.cost for each in runs if each.trial == Trial(fault, profile)]) for profile in PROFILES]
-        if all(cells):
-            yield f"| {fault.title} | {' | '.join(cells)} |"
+        costs = {profile: [each.cost for each in runs if each.trial == Trial(fault, profile)] for profile in PROFILES}
+        if all(costs.values()):
+            yield from (f"| {fault.title} | {profile} | {' | '.join(_cells(costs[profile]))} |" for profile in costs)
 
 
-def _cell(costs: Sequence[Cost]) -> str:
-    """Return what a fault cost in these runs; '' if there are none."""
-    if not costs:
-        return ""
-    parts = []
-    for what, key in _FIGURES:
+def _cells(costs: Sequence[Cost]) -> Iterator[str]:
+    """Yield what a fault cost in these runs, figure by figure."""
+    for _, key in _FIGURES:
         found = [value for cost in costs if (value := getattr(cost, key)) is not None]
-        if found and max(found) >= _NEGLIGIBLE_MS:
-            parts.append(f"{what} {_span(found)}")
-    dead = max(cost.dead for cost in costs)
-    return ", ".join((*parts, *([f"**{dead} dead**"] if dead else []))) or "0"
+        yield _span(found) if found and max(found) >= _NEGLIGIBLE_MS else "0"
+    yield str(max(cost.dead for cost in costs))
 
 
 def _span(found: Sequence[float]) -> str:

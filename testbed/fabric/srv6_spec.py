@@ -35,8 +35,13 @@ def _block(value: object) -> str:
 ROUTINGS = {
     "minimal": "shortest paths",
     "valiant": "detours by each other switch too",
+    "k-shortest": "the shortest ones, longer ones among them, up to a number",
 }
 """Paths that senders choose from; ``testbed.routing.srv6.switch_paths`` has an entry for each."""
+
+
+K_PATHS = 8
+"""Of Jellyfish (Singla et al., NSDI 2012, section 5)."""
 
 
 class Srv6Spec(Strict):
@@ -48,3 +53,11 @@ class Srv6Spec(Strict):
     routing: Annotated[str, OneOf(ROUTINGS)] = Field(
         default="minimal", description="; ".join(f"{name}: {what}" for name, what in ROUTINGS.items())
     )
+    paths: int | None = Field(
+        default=None, ge=1, le=64, description=f"k-shortest: from switch to switch; left out: {K_PATHS}", examples=[16]
+    )
+
+    @property
+    def most_paths(self) -> int:
+        """Most paths from switch to switch of ``k-shortest``."""
+        return K_PATHS if self.paths is None else self.paths

@@ -135,6 +135,15 @@ def test_valiants_detours_let_a_full_mesh_wait_in_a_circle() -> None:
     assert note.startswith("lossless switches may deadlock: valiant paths let these wait for each other in a circle: ")
 
 
+def test_longer_paths_of_the_k_shortest_let_a_ring_wait_in_a_circle() -> None:
+    ring = network("tiny-torus", segments=3, dimensions=[3], srv6={"routing": "k-shortest", "paths": 2})
+    stands(deadlock.static_waits(ring, "k-shortest"))
+    [note] = deadlock_notes(ring)
+    assert "k-shortest paths let these wait" in note
+    one = network("tiny-torus", segments=3, dimensions=[3], srv6={"routing": "k-shortest", "paths": 1})
+    assert not list(deadlock_notes(one))
+
+
 @pytest.mark.parametrize("name", [*CYCLIC, "ring of 3", "mesh 5"])
 def test_static_minimal_paths_wait_as_those_of_bgp_do(name: str) -> None:
     fabric = CYCLIC[name] if name in CYCLIC else FREE[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,44 @@ def test_valiants_detours_come_after_the_shortest_paths_and_lead_back_by_the_sam
             assert len(path.usids) <= MOST_USIDS
 
 
+@settings(max_examples=25)
+@given(
+    st.sampled_from(["dragonfly", "slim-fly", "torus", "full-mesh"]).flatmap(direct_sizes),
+    st.sampled_from([1, 3, 8, 20]),
+)
+def test_the_k_shortest_paths_are_as_long_as_those_of_networkx(size: dict[str, Any], most: int) -> None:
+    nx = pytest.importorskip("networkx", reason="needs networkx: make extras")
+    plan = UsidPlan(build(FabricSpec.model_validate({**size, "srv6": {"routing": "k-shortest", "paths": most}})))
+    fabric = plan.fabric
+    graph = nx.Graph((link.lower.node, link.upper.node) for link in fabric.links if link.is_routed)
+    graph.add_nodes_from(node.name for node in fabric.switches)
+    for src, dst in _pairs(fabric, 4):
+        found = plan.paths(src, dst)
+        assert len({path.links for path in found}) == len(found) <= most
+        assert {path.links[::-1] for path in plan.paths(dst, src)} == {path.links for path in found}
+        for path in found:
+            assert walked(plan, src, path.port, path.carrier) == (list(path.links), dst)
+        here, there = (fabric.nic(name).links[0].upper.node for name in (src, dst))
+        simple = nx.shortest_simple_paths(graph, here, there) if here != there else [[here]]
+        lengths = [len(nodes) + 1 for nodes in takewhile(lambda nodes: len(nodes) <= MOST_USIDS, islice(simple, most))]
+        assert sorted(len(path.links) for path in found) == lengths
+
+
+def test_a_few_of_many_shortest_paths_begin_with_different_links() -> None:
+    spec = {"architecture": "full-mesh", "segments": 8, "dimensions": [8], "hosts": 1}
+    more = {"bgp": {"asn": "per-switch"}, "srv6": {"routing": "k-shortest", "paths": 13}}
+    found = UsidPlan(build(FabricSpec.model_validate({**spec, **more}))).paths("p0.s0.h0.r0", "p0.s1.h0.r0")
+    assert [len(path.links) for path in found] == [3, *[4] * 6, *[5] * 6]
+    assert len({path.links[1] for path in found[-6:]}) == 6
+
+
+def test_eight_paths_are_offered_where_no_number_is_given() -> None:
+    spec = {"architecture": "full-mesh", "segments": 16, "dimensions": [4, 4], "hosts": 1}
+    more = {"bgp": {"asn": "per-switch"}, "srv6": {"routing": "k-shortest"}}
+    found = UsidPlan(build(FabricSpec.model_validate({**spec, **more}))).paths("p0.s0.h0.r0", "p0.s1.h0.r0")
+    assert [len(path.links) for path in found] == [3, 4, 4, *[5] * 5]
+
+
 def test_each_routing_that_a_file_may_name_has_its_paths() -> None:
     assert srv6_spec.ROUTINGS.keys() == ROUTINGS.keys()
 
@@ -198,6 +236,10 @@ _BAD = {
     "block: no prefix": ("preset: tiny\nsrv6: {block: mine}\n", r"2: srv6.block: 'mine' is no IPv6 prefix of 32 bits"),
     "block: 48 bits": ("preset: tiny\nsrv6:\n  block: fc00::/48\n", r"3: srv6.block: 'fc00::/48' is no IPv6 prefix"),
     "block: taken": ("preset: tiny\nsrv6: {block: 'fd00::/32'}\n", r"2: .*'fd00::/32' is within fd00::/14"),
+    "paths of another routing": (
+        "preset: tiny\nsrv6:\n  paths: 4\n",
+        r"3: srv6.paths has no meaning with routing minimal; write routing: k-shortest",
+    ),
     "long": (
         "architecture: torus\nsegments: 12\ndimensions: [12]\nhosts: 1\nbgp: {asn: per-switch}\nsrv6: {}\n",
         r"6: srv6: the longest path needs 7 uSIDs, and an IPv6 address carries 6; take a network",

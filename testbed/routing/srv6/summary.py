@@ -58,6 +58,10 @@ def srv6_problems(spec: FabricSpec) -> Iterator[Problem]:
     """Yield what makes SRv6 impossible. The specification has no other contradiction."""
     if spec.srv6 is None:
         return
+    if spec.srv6.paths is not None and spec.srv6.routing != "k-shortest":
+        text = f"srv6.paths has no meaning with routing {spec.srv6.routing}"
+        yield ("srv6", "paths"), f"{text}; write routing: k-shortest"
+        return
     own = next(iter(configs_of(spec.wiring)), None)
     if own is not None:
         text = f"srv6 needs tables that hpn writes, but {own} runs a configuration of its own"

@@ -1,7 +1,8 @@
 """Paths between switches that static SRv6 offers to senders: an entry for each value of ``srv6.routing``. Pure.
 
 Minimal routing has all shortest paths. Valiant's (Valiant and Brebner, STOC 1981) has detours beside them, each by way
-of another switch. So traffic between two switches of a direct network has more than the few links between them.
+of another switch. So traffic between two switches of a direct network has more than the few links between them. With
+the k shortest paths (Yen, Management Science 1971; of random graphs: Jellyfish, NSDI 2012) their number is the user's.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from hashlib import blake2b
 from itertools import islice
 
 from hpn.testbed.fabric.model import Fabric, Link
+from hpn.testbed.fabric.srv6_spec import Srv6Spec
 
 Links = tuple[Link, ...]
 _HALVES = 8  # shortest ways to an intermediate switch, and on from it, from which a detour is drawn
@@ -77,9 +79,14 @@ def _valiant(graph: SwitchGraph, start: str, ends: frozenset[str], most: int) ->
     shortest = list(graph.shortest(start, ends))
     yield from shortest
     for end in sorted({end_of(start, links) for links in shortest} - {start}):
-        first, last = sorted((start, end))
-        for links in _detours(graph, first, last, most):
-            yield links if first == start else links[::-1]  # acknowledgements go back by the same links
+        yield from _both_ways(start, end, lambda first, last: _detours(graph, first, last, most))
+
+
+def _both_ways(start: str, end: str, found: Callable[[str, str], Iterator[Links]]) -> Iterator[Links]:
+    """Yield the paths between two switches in one order for both directions."""
+    first, last = sorted((start, end))
+    for links in found(first, last):
+        yield links if first == start else links[::-1]  # acknowledgements go back by the same links
 
 
 def _detours(graph: SwitchGraph, start: str, end: str, most: int) -> Iterator[Links]:
@@ -99,6 +106,40 @@ def _detours(graph: SwitchGraph, start: str, end: str, most: int) -> Iterator[Li
             yield links
 
 
+def _k_shortest(graph: SwitchGraph, start: str, ends: frozenset[str], most: int) -> Iterator[Links]:
+    """Yield the first paths by their number of links, to each of the nearest of ``ends``; none meets a switch twice."""
+    direct, spec = graph.distances(ends).get(start), graph.fabric.spec.srv6 or Srv6Spec()
+    lengths = range(direct or 0, (most if direct else 0) + 1)
+
+    def shortest(first: str, last: str) -> Iterator[Links]:
+        every = (links for length in lengths for links in _of_length(graph, first, last, length, frozenset({first})))
+        return islice(every, spec.most_paths)
+
+    for end in sorted(end for end in ends if graph.distances(frozenset({end})).get(start, -1) == direct):
+        yield from _both_ways(start, end, shortest)
+
+
+def _of_length(graph: SwitchGraph, here: str, end: str, length: int, passed: frozenset[str]) -> Iterator[Links]:
+    """Yield the paths of so many links, by each first link in turn, so that a few of them share little."""
+    if here == end or not length:
+        yield from [()] if here == end and not length else []
+        return
+    distance, branches = graph.distances(frozenset({end})), list[Iterator[Links]]()
+    for link in graph.fabric.links_of(here):
+        there = link.far_end(here).node
+        if link.is_routed and there not in passed and distance.get(there, length) < length:
+            onward = _of_length(graph, there, end, length - 1, passed | {there})
+            branches.append(map((link,).__add__, onward))
+    while branches:
+        left = []
+        for branch in branches:
+            found = next(branch, None)
+            if found is not None:
+                left.append(branch)
+                yield found
+        branches = left
+
+
 def _is_simple(start: str, links: Links) -> bool:
     """Return True if a path meets no switch twice."""
     nodes = [end_of(start, links[:at]) for at in range(len(links) + 1)]
@@ -107,5 +148,5 @@ def _is_simple(start: str, links: Links) -> bool:
 
 Routing = Callable[[SwitchGraph, str, frozenset[str], int], Iterator[Links]]
 
-ROUTINGS: Mapping[str, Routing] = {"minimal": _minimal, "valiant": _valiant}
+ROUTINGS: Mapping[str, Routing] = {"minimal": _minimal, "valiant": _valiant, "k-shortest": _k_shortest}
 """By name: from a switch to the nearest of some, by so many links at most where a path is no shortest one."""

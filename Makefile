@@ -157,10 +157,10 @@ site: setup
 tutorial: setup
 	$(VENV)/bin/python -m tests.docs.tutorial docs/tutorial.md
 
-# The flow-level model against the lab: six topologies, three faults, in virtual time (138 runs, an hour or more); its summary in docs/model.md
-# and the times that it draws from. Can be resumed: runs that runs/calibration has are kept.
+# The flow-level model against the lab: ten topologies, three faults, in virtual time (258 runs); its summary in docs/model.md and the times
+# that it draws from. Can be resumed: runs that runs/calibration has are kept.
 calibration: kernel
-	$(VENV)/bin/python -m tests.product.model_calibration runs/calibration docs/model.md scenarios/model/measured.json
+	$(VENV)/bin/python -m tests.product.model_calibration runs/calibration docs/model.md
 
 guests: setup
 	@.ci/setup-guests $(VENV)

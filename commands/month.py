@@ -1,4 +1,4 @@
-"""A month of failures on pods, by the flow-level model."""
+"""A month of failures on pods and on any topology, by the flow-level model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from hpn.commands.completing import networks as network_names
+from hpn.commands.completing import topologies as topology_names
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import write
 from hpn.commands.page import Page, json_option
+from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -23,7 +25,15 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("networks", metavar="[NETWORK]...", nargs=-1, shell_complete=network_names)
-@click.option("--gpus", type=int, help="GPUs of the job, whole hosts; default: all of the pods.")
+@click.option(
+    "--topology",
+    "topologies",
+    multiple=True,
+    metavar="NAME|FILE",
+    shell_complete=topology_names,
+    help="A job on all of its hosts, too; without NETWORK: only there. May be given again.",
+)
+@click.option("--gpus", type=int, help="GPUs of the job on pods, whole hosts; default: all of them.")
 @click.option("--pods", type=click.IntRange(1, 64), default=1, show_default=True, help="Pods of the paper's size.")
 @click.option("--queue-pairs", type=click.IntRange(1, 1024), default=16, show_default=True, help="Of each NIC.")
 @click.option("--months", type=click.IntRange(1, 1000), default=12, show_default=True, help="Drawn one by one.")
@@ -35,6 +45,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @json_option
 def month(
     networks: tuple[str, ...],
+    topologies: tuple[str, ...],
     gpus: int | None,
     pods: int,
     queue_pairs: int,
@@ -46,7 +57,7 @@ def month(
     assumptions: bool,
     as_json: bool,
 ) -> None:
-    """Say what a month of failures costs a training job that fills a pod: modelled, not measured.
+    """Say what a month of failures costs a training job that fills a network: modelled, not measured.
 
     NETWORK is hpn, hpn-no-path-control, hpn-four-planes, hpn-eight-planes, dual-tor-clos, stacked-dual-tor or
     single-tor; default: each. Planes share the NIC's rate. Links and ToRs fail as often as the HPN paper says, links
@@ -55,6 +66,7 @@ def month(
 
     \b
     hpn month --assumptions
+    hpn month --topology small --topology mine.yaml
     hpn month hpn single-tor --set flaps_a_day=60000 --set link_repair_h=8
     """
     from hpn.results.text.month import assumptions_table, month_table, told_changes
@@ -65,6 +77,7 @@ def month(
         MonthRequest,
         reckon,
     )
+    from hpn.testbed.fabric.load import load_fabric
     from hpn.testbed.lab.service.preflight import available_memory
 
     page, given = Page(as_json), with_set(changes)
@@ -74,14 +87,17 @@ def month(
         return
     cores = PRESETS["pods"].spec.cores if pods > 1 else 0
     spec = PRESETS["pod"].spec.model_copy(update={"pods": pods, "cores": cores})
-    asked = MonthRequest(tuple(dict.fromkeys(networks or NETWORKS)), spec, gpus, queue_pairs, months, seed, given)
+    names = networks if networks or topologies else NETWORKS
+    fabrics = [load_fabric(each) for each in dict.fromkeys(topologies)]
+    asked = MonthRequest(tuple(dict.fromkeys(names)), fabrics, spec, gpus, queue_pairs, months, seed, given)
     available = available_memory() or float("inf")
+    if topologies and (load_map is not None or job_sizes is not None or (gpus is not None and not networks)):
+        raise InputError("--load-map, --job-sizes and --gpus are about pods; name a NETWORK, or leave --topology out")
     if load_map is not None or job_sizes is not None:
         _draw(asked, available, load_map, job_sizes)
         return
     found = list(reckon(asked, available, page.tell))
-    title = f"MODELLED: a month of {found[0].gpus:,} GPUs, {found[0].gpus * MONTH_H:,.0f} GPU hours; {months} drawn"
-    page.show(month_table(found, title))
+    page.show(month_table(found, f"MODELLED: a month of {MONTH_H:.0f} hours, GPU hours lost; {months} drawn"))
     page.tell(told_changes(told(given)))
     page.end(lambda: {"networks": [asdict(each) for each in found], "assumptions": [asdict(x) for x in told(given)]})
     tell_next("month", quiet=as_json, changes=changes)

@@ -36,6 +36,10 @@ class MonthRow(Protocol):
         """Name of the network."""
 
     @property
+    def gpus(self) -> int:
+        """GPUs of the job."""
+
+    @property
     def iteration_s(self) -> float:
         """Duration of an iteration without failures."""
 
@@ -105,8 +109,8 @@ class Assumed(Protocol):
 
 
 _COLUMNS = (
-    *("network", ">iteration", ">link cut", ">crashes", ">lost to failures", ">%", ">samples", ">slower", ">stalled"),
-    *(">rolled back", ">down", ">hashes"),
+    *("network", ">GPUs", ">iteration", ">link cut", ">crashes", ">lost to failures", ">%", ">samples"),
+    *(">slower", ">stalled", ">rolled back", ">down", ">hashes"),
 )
 
 
@@ -131,6 +135,7 @@ def _cells(row: MonthRow) -> tuple[str, ...]:
     crashes, lost = row.crashes, row.lost_gpu_hours
     return (
         row.network,
+        f"{row.gpus:,}",
         f"{row.iteration_s:.2f} s",
         f"x{row.one_link_cut:.3f}" if math.isfinite(row.one_link_cut) else "stops",
         f"{crashes.mean:.1f} ({crashes.least:.0f}-{crashes.most:.0f})",

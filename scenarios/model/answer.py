@@ -26,11 +26,9 @@ from hpn.scenarios.model.jobs import MOST_MESSAGES, messages_at_most, run_job
 from hpn.scenarios.model.path_assignment import PathAssignment
 from hpn.scenarios.model.paths_over_time import ways_of
 from hpn.scenarios.model.rates import course_of
-from hpn.scenarios.model.router import Lag, ModelRouter, unknown_paths
+from hpn.scenarios.model.router import Lag, ModelRouter, network_refusals
 from hpn.testbed.errors import InputError, MachineError
-from hpn.testbed.fabric.buffers import lossless_priorities
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF
 from hpn.traffic.flows.paths import CHOICES
 from hpn.traffic.fluid.forwarding import Forwarding
 from hpn.traffic.fluid.links import Links
@@ -135,22 +133,13 @@ def _refusals(drill: Drill) -> Iterator[str]:
     for planned in drill.timeline.faults:
         if planned.fault.rate_left() is None:
             yield f"{planned.fault.KIND} is more than links that carry or do not, which is all that the model knows"
-    if why := unknown_paths(spec):
-        yield why
-    if spec.bgp.valleys:
-        yield "the model's times were measured without the hunt for paths that bgp.asn per-switch brings"
+    yield from network_refusals(spec)
     if drill.client is not None:
         yield "a client is a program, and the model has only flows"
     if drill.job is not None:
         yield from _of_job(drill.job)
     if drill.workload.size_bytes is not None:
         yield f"{drill.workload.pattern} pauses between transfers, and the model has even streams"
-    if spec.switch is not None and lossless_priorities(spec.switch):
-        yield "lossless switches stop senders, and others with them; the model has only rates"
-    if spec.nic.binds:
-        yield "the model's times were measured without the adapters that bind queue pairs (nic.port_selection)"
-    if spec.path_control.chosen.name not in (DEFAULT, OFF):
-        yield f"the path policy {spec.path_control.chosen.name} is not modelled, only {DEFAULT} and {OFF}"
 
 
 def _of_job(job: JobSpec) -> Iterator[str]:
@@ -205,7 +194,9 @@ def modelled(
     _refuse(drill, list(_refusals(drill)))
     fabric, plan = planned.fabric, planned.job
     links, lag, spec, end_ns = Links.of(fabric), Lag(fabric), fabric.spec, drill.timeline.end_ns
-    conditions = Conditions(spec.architecture, spec.path_control.chosen.name, lag.name, spec.bgp.daemon)
+    conditions = Conditions(
+        spec.architecture, spec.path_control.chosen.name, lag.name, spec.bgp.daemon, spec.bgp.valleys
+    )
     draws = Draws(measured, conditions, seed)
     if plan is not None and any(pair.grants for pair in plan.queue_pairs):
         _refuse(drill, ["receivers that admit senders are about when, and the model has only shares"])

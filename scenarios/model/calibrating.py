@@ -73,7 +73,7 @@ def _whole(folder: Path) -> _Whole:
 def _source(whole: _Whole) -> Source:
     manifest, spec = whole.run.manifest, whole.fabric.spec
     policy = spec.path_control.chosen.name
-    conditions = Conditions(manifest.architecture, policy, manifest.datapath, spec.bgp.daemon)
+    conditions = Conditions(manifest.architecture, policy, manifest.datapath, spec.bgp.daemon, spec.bgp.valleys)
     return Source(manifest.drill, manifest.engine, manifest.kernel, manifest.phase, manifest.commit, conditions)
 
 

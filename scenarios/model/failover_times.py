@@ -62,6 +62,7 @@ class Conditions:
     path_control: str  # policy
     lag: str  # datapath
     daemon: str  # of BGP
+    valleys: bool = False  # bgp.asn per-switch: switches hunt for paths after a withdrawal
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,10 @@ class Draws:
         """Draw a time for each flow, equal for equal values of ``alike``; None when no run has such a case.
 
         Runs of the same fault are preferred to runs of another carrier fault on the same side of flows. Of these, runs
-        under the most similar conditions are used.
+        under the most similar conditions are used. A hunt for paths takes a time of its own, so only runs with valleys
+        serve a fabric with valleys, and only runs without them one without.
         """
-        near = [times for times in self._measured.times if replace(times.case, fault=case.fault) == case]
+        near = [times for times in self._measured.times if self._serves(times, case)]
         exact = [times for times in near if times.case == case]
         found = self._best(exact or near)
         if not found:
@@ -202,6 +204,10 @@ class Draws:
         picked = [of[key] for key in alike]
         pauses = tuple(chosen.pauses[at] if chosen.pauses else None for at in picked)
         return Drawn(tuple(chosen.ms[at] for at in picked), pauses, least, most)
+
+    def _serves(self, times: Times, case: Case) -> bool:
+        there = self._measured.sources[times.source].conditions
+        return there.valleys == self._conditions.valleys and replace(times.case, fault=case.fault) == case
 
     def _best(self, found: Sequence[Times]) -> Sequence[Times]:
         ranks = [self._unlike(self._measured.sources[times.source].conditions) for times in found]

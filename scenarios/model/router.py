@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.buffers import balances
+from hpn.testbed.fabric.buffers import balances, lossless_priorities
 from hpn.testbed.fabric.model import Fabric, Nic
 from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.wired.configs import configs_of
 from hpn.testbed.lag.datapaths import candidates
 from hpn.testbed.routing.daemons import DAEMONS
 from hpn.testbed.routing.pathcontrol.host_agent import port_instead
+from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF
 from hpn.traffic.flows.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
 from hpn.traffic.fluid.forwarding import Forwarding
 
@@ -38,6 +40,20 @@ def unknown_paths(spec: FabricSpec) -> str:
     if balances(spec):
         return "switches choose the next hop of each packet or flowlet (switch.balancing), so no flow has one path"
     return ""
+
+
+def network_refusals(spec: FabricSpec) -> Iterator[str]:
+    """Yield why the model does not support a fabric."""
+    if why := unknown_paths(spec):
+        yield why
+    if configs := configs_of(spec.wiring):
+        yield f"{next(iter(configs))} routes by a configuration of its own, and the model knows hpn's alone"
+    if spec.switch is not None and lossless_priorities(spec.switch):
+        yield "lossless switches stop senders, and others with them; the model has only rates"
+    if spec.nic.binds:
+        yield "the model's times were measured without the adapters that bind queue pairs (nic.port_selection)"
+    if spec.path_control.chosen.name not in (DEFAULT, OFF):
+        yield f"the path policy {spec.path_control.chosen.name} is not modelled, only {DEFAULT} and {OFF}"
 
 
 class Lag:

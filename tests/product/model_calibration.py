@@ -1,27 +1,24 @@
 """Hold the flow-level model against runs of the lab in virtual time: ``make calibration``.
 
-    python -m tests.product.model_calibration OUT DOC.md TIMES.json [--table]
-
-Makes the runs that OUT lacks (OUT/pPHASE/DRILL) and takes times of failovers from the streams of some phases. The
-others, which nothing was taken from (``Cell.taken_from``, ``held_out``), make two tables: OUT/table.md with every
-fault, and one between the marks in DOC.md with the worst of each topology.
+Takes times of failovers from the streams of some phases, for ``measured.json``. The others, which nothing was taken
+from (``Cell.taken_from``, ``held_out``), make two tables: OUT/table.md with every fault, and one between the marks in
+the page with the worst of each topology. With ``--table`` the times stay as they are.
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.load import drill_from
 from hpn.scenarios.model.calibrating import measured_in
-from hpn.scenarios.model.failover_times import FailoverTimes, load, text_of
-from tests.product.model_cells import FAULTS, TOPOLOGIES, Cell, cells
+from hpn.scenarios.model.failover_times import SHIPPED, FailoverTimes, load, text_of
+from hpn.testbed.files.document import parse
+from tests.product.model_cells import TOPOLOGIES, Cell, cells
 from tests.product.model_compared import Compared, compare
-from tests.product.table_runs import written
+from tests.product.table_runs import Table, command
 
 BEGIN, END = "<!-- calibration: begin -->\n", "<!-- calibration: end -->\n"
 _FIGURES = (
@@ -41,43 +38,41 @@ class Row:
     job: Compared | None
 
 
-def wanted() -> Iterator[tuple[int, Cell]]:
-    """Every run, phase by phase; jobs and full ports at the first alone."""
-    found = [
-        (phase, cell) for cell in cells() if cell.kind == "streams" for phase in (*cell.taken_from, *cell.held_out)
-    ]
-    found += [(1, cell) for cell in cells() if cell.kind != "streams"]
-    yield from sorted(found, key=lambda each: each[0])
+def wanted() -> Mapping[int, Sequence[Cell]]:
+    """Every run by its phase; jobs and full ports at the first alone."""
+    found: dict[int, list[Cell]] = {}
+    for cell in cells():
+        for phase in (*cell.taken_from, *cell.held_out) if cell.kind == "streams" else (1,):
+            found.setdefault(phase, []).append(cell)
+    return dict(sorted(found.items()))
 
 
-def make(out: Path) -> None:
-    """Make the runs that are missing, one after the other."""
-    for phase, cell in wanted():
-        folder = out / f"p{phase}"
-        if (folder / cell.name / "verdict.json").exists():
-            continue
-        command = ["drill", "run", str(written(cell, out)), "--engine", "uml", "--virtual-time", "--phase", str(phase)]
-        subprocess.run([sys.executable, "-m", "hpn", *command, "--out", str(folder)], check=False)
+TABLE = Table("calibration", "the flow-level model against runs of the lab", wanted())
+Runs = Mapping[tuple[str, int], Path]
+"""Folders of runs by drill and phase."""
 
 
-def taken(out: Path) -> list[Path]:
-    """The whole runs of streams that times are taken from."""
-    return [folder for cell in cells() if cell.kind == "streams" for folder in whole(out, cell, cell.taken_from)]
+def made(out: Path) -> Runs:
+    """Every run that is there."""
+    return {(cell.name, folder.manifest().phase): folder.path for cell, folder in TABLE.made(out)}
 
 
-def whole(out: Path, cell: Cell, phases: Sequence[int]) -> list[Path]:
-    """The runs of a cell that are there."""
-    folders = [out / f"p{phase}" / cell.name for phase in phases]
-    return [folder for folder in folders if (folder / "verdict.json").exists()]
+def taken(runs: Runs) -> list[Path]:
+    """The runs of streams that times are taken from."""
+    return [folder for cell in cells() if cell.kind == "streams" for folder in _of(runs, cell, cell.taken_from)]
 
 
-def rows(out: Path, measured: FailoverTimes) -> Iterator[Row]:
+def _of(runs: Runs, cell: Cell, phases: Sequence[int]) -> list[Path]:
+    return [runs[cell.name, phase] for phase in phases if (cell.name, phase) in runs]
+
+
+def rows(runs: Runs, measured: FailoverTimes) -> Iterator[Row]:
     """Every fault on every topology, held against the runs that nothing was taken from."""
     for topology in TOPOLOGIES:
-        for fault in FAULTS:
+        for fault in topology.targets:
             of = {cell.kind: cell for cell in cells() if (cell.topology, cell.fault) == (topology.name, fault)}
-            streams = _compared(out, of["streams"], of["streams"].held_out, measured)
-            yield Row(topology.name, fault, streams, _compared(out, of["job"], (1,), measured))
+            streams = _compared(runs, of["streams"], of["streams"].held_out, measured)
+            yield Row(topology.name, fault, streams, _compared(runs, of["job"], (1,), measured))
 
 
 def detail(found: Sequence[Row]) -> str:
@@ -124,10 +119,11 @@ def _range(values: Sequence[float]) -> str:
     return " to ".join(dict.fromkeys(f"{of(values):.1f}" for of in (min, max))) if values else "-"
 
 
-def _compared(out: Path, cell: Cell, phases: Sequence[int], measured: FailoverTimes) -> Compared | None:
-    folders = whole(out, cell, phases)
+def _compared(runs: Runs, cell: Cell, phases: Sequence[int], measured: FailoverTimes) -> Compared | None:
+    folders = _of(runs, cell, phases)
     there = [phase for phase in cell.taken_from if any(source.phase == phase for source in measured.sources)]
-    return compare(folders, catalogue.load(str(written(cell, out))), measured, there) if folders else None
+    drill = drill_from(parse(cell.drill, f"{cell.name}.yaml"), Path())
+    return compare(folders, drill, measured, there) if folders else None
 
 
 def _percent(shares: Iterable[float | None]) -> str:
@@ -137,21 +133,15 @@ def _percent(shares: Iterable[float | None]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Make what is missing, take the times, write the table."""
-    parser = argparse.ArgumentParser(description="the flow-level model against runs of the lab")
-    parser.add_argument("out", type=Path, help="folder of the runs; those in it are kept")
-    parser.add_argument("doc", type=Path, help="Markdown to write into")
-    parser.add_argument("times", type=Path, help="measured times to write")
-    parser.add_argument("--table", dest="only_table", action="store_true", help="make no run and take no times")
-    asked = parser.parse_args(arguments)
-    asked.out.mkdir(parents=True, exist_ok=True)
-    if not asked.only_table:
-        make(asked.out)
-        asked.times.write_text(text_of(measured_in(taken(asked.out))), encoding="utf-8")
-    found = tuple(rows(asked.out, load(asked.times)))
-    (asked.out / "table.md").write_text(detail(found), encoding="utf-8")
-    before, rest = asked.doc.read_text(encoding="utf-8").split(BEGIN)
-    asked.doc.write_text(f"{before}{BEGIN}{summary(found)}{END}{rest.split(END)[1]}", encoding="utf-8")
+    """Make what is missing, take the times, write the tables."""
+    out, page = command(TABLE, arguments)
+    runs = made(out)
+    if "--table" not in arguments:
+        SHIPPED.write_text(text_of(measured_in(taken(runs))), encoding="utf-8")
+    found = tuple(rows(runs, load()))
+    (out / "table.md").write_text(detail(found), encoding="utf-8")
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    page.write_text(f"{before}{BEGIN}{summary(found)}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

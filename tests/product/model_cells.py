@@ -1,8 +1,8 @@
-"""The drills that the flow-level model is held against: six topologies, three faults, streams and a job each."""
+"""The drills that the flow-level model is held against: ten topologies, three faults, streams and a job each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 _STREAMS = """\
@@ -27,7 +27,7 @@ topology: {{preset: {preset}, {more}scale: {scale}}}
 timeline:
   healthy: 1500 ms
   faults:
-    - {{id: fault, fault: {fault}, target: {target}, at: 1500 ms, for: 2 s}}
+    - {{id: fault, fault: {kind}, target: {target}, at: 1500 ms, for: 2 s}}
   settle: {settle}
 expect:
   - state_restored: yes
@@ -36,12 +36,18 @@ expect:
 
 @dataclass(frozen=True, slots=True)
 class _Topology:
-    """One of the six; ``agg`` is the Agg that crashes."""
+    """``agg``: the Agg that crashes; empty in direct networks, where a link between two ToRs is cut."""
 
     name: str
     preset: str
     more: str = ""
     agg: str = "p0.a0.0"
+
+    @property
+    def targets(self) -> Mapping[str, str]:
+        """What each fault hits."""
+        above = {"agg-crash": self.agg} if self.agg else {"tor-link-down": "p0.s0.t0.0-p0.s1.t0.0"}
+        return {"link-down": "p0.s0.h0.r0.0", "tor-crash": "p0.s0.t0.0", **above}
 
 
 TOPOLOGIES = (
@@ -51,9 +57,14 @@ TOPOLOGIES = (
     _Topology("dcn-plus", "tiny-dcn-plus"),
     _Topology("rail-only", "tiny-rail-only", agg="p0.r0.a0"),
     _Topology("fat-tree", "tiny-fat-tree"),
+    _Topology("torus", "tiny-torus", agg=""),
+    _Topology("full-mesh", "tiny-ub-mesh", agg=""),
+    _Topology("dragonfly", "tiny-dragonfly", agg=""),
+    _Topology("slim-fly", "tiny-slim-fly", agg=""),
 )
-FAULTS = ("link-down", "tor-crash", "agg-crash")
-_SINGLE_HOMED = frozenset({"single-tor", "rail-only", "fat-tree"})
+_SINGLE_HOMED = frozenset(each.name for each in TOPOLOGIES[5:]) | {"single-tor", "rail-only"}
+_LOW_LOAD = frozenset(each.name for each in TOPOLOGIES[5:])
+"""Paths of their permutations share links: more would be dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +94,19 @@ class Cell:
     @property
     def _is_cut_off(self) -> bool:
         """A NIC has no other way: how long it is cut off depends on the phase, and two runs say little of that."""
-        return self.topology in _SINGLE_HOMED and self.fault != "agg-crash" and self.kind == "streams"
+        return self.topology in _SINGLE_HOMED and self.fault in ("link-down", "tor-crash") and self.kind == "streams"
 
 
 def cells() -> Iterator[Cell]:
     """All of them."""
     for topology in TOPOLOGIES:
-        for fault in FAULTS:
+        for fault in topology.targets:
             kinds = ("streams", "full", "job") if fault == "link-down" else ("streams", "job")
             yield from (_cell(topology, fault, kind) for kind in kinds)
 
 
 def _cell(topology: _Topology, fault: str, kind: str) -> Cell:
-    target = {"link-down": "p0.s0.h0.r0.0", "tor-crash": "p0.s0.t0.0", "agg-crash": topology.agg}[fault]
-    load = {"streams": "10 %" if topology.name == "fat-tree" else "40 %", "full": "70 %"}
+    load = {"streams": "10 %" if topology.name in _LOW_LOAD else "40 %", "full": "70 %"}
     traffic = _JOB.format() if kind == "job" else _STREAMS.format(load=load[kind])
     text = _DRILL.format(
         name=f"model-{topology.name}-{fault}-{kind}",
@@ -106,7 +116,8 @@ def _cell(topology: _Topology, fault: str, kind: str) -> Cell:
         scale={"streams": 1000, "full": 4000, "job": 2000}[kind],
         traffic=traffic,
         fault=fault,
-        target=target,
+        kind="link-down" if fault == "tor-link-down" else fault,
+        target=topology.targets[fault],
         settle="4 s" if fault == "link-down" else "5 s",
     )
     return Cell(topology.name, fault, kind, text)

@@ -14,7 +14,9 @@ from hpn.results.run.fabric import fabric_json
 from hpn.scenarios.campaign.survivors import joined
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.blast_radius import transit_flows
-from hpn.scenarios.model.answer import check
+from hpn.scenarios.drill.planned import PlannedRun
+from hpn.scenarios.model.answer import modelled
+from hpn.scenarios.model.failover_times import FailoverTimes, shipped
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_topology
@@ -104,8 +106,14 @@ def test_what_assumed_paths_without_valleys_knows_of_them() -> None:
         assert (b'"asn":"per-switch"' in fabric_json(fabric)) is reached
     drill = catalogue.load("link-down")
     valleys = replace(drill, topology=drill.topology.model_copy(update={"bgp": OWN}))
-    with pytest.raises(InputError, match="hunt for paths"):
-        check(valleys)
+    with pytest.raises(InputError, match="no run in the lab has shown how long this takes"):
+        modelled(PlannedRun(valleys), _of_tiers(shipped()))
+
+
+def _of_tiers(times: FailoverTimes) -> FailoverTimes:
+    """The times as if nothing had been measured with an ASN per switch."""
+    sources = (replace(each, conditions=replace(each.conditions, valleys=False)) for each in times.sources)
+    return replace(times, sources=tuple(sources))
 
 
 @pytest.mark.kernel

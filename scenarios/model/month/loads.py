@@ -9,6 +9,7 @@ import numpy as np
 from hpn.results.graph.loadmap import Grid, Panel
 from hpn.results.graph.sizes import Course
 from hpn.scenarios.model.month.job import ModelledJob
+from hpn.scenarios.model.month.job_network import PodNetwork
 from hpn.scenarios.model.month.month import MonthRequest, check_memory, network_of
 from hpn.traffic.fluid.flows import drawn, permutation, ring
 from hpn.traffic.fluid.pace import Paced, after, healthy, unnoticed
@@ -70,9 +71,9 @@ def job_courses(asked: MonthRequest, available_bytes: float) -> list[Course]:
         pods = Pods.of(network_of(network).spec(asked.spec))
         check_memory(pods, pods.gpus * asked.queue_pairs, 0, available_bytes)
         jobs = [_by_lot(pods, gpus, asked, path_control=network_of(network).path_control) for gpus in _sizes(pods)]
-        found.append(Course(network, tuple((job.gpus, job.iteration_s) for job in jobs)))
-        if jobs[0].has_another_way:
-            cut = tuple((job.gpus, job.iteration_s * job.stretch_of_a_cut) for job in jobs)
+        found.append(Course(network, tuple((job.network.gpus, job.iteration_s) for job in jobs)))
+        if jobs[0].network.has_another_way:
+            cut = tuple((job.network.gpus, job.iteration_s * job.stretch_of_a_cut) for job in jobs)
             found.append(Course(f"{network}, one link cut", cut))
     return found
 
@@ -88,7 +89,7 @@ def _sizes(pods: Pods) -> list[int]:
 def _by_lot(pods: Pods, gpus: int, asked: MonthRequest, *, path_control: bool) -> ModelledJob:
     hosts = np.random.default_rng(asked.seed).permutation(pods.nics_of_a_rail)[: gpus // pods.rails].astype(np.int64)
     flows = drawn(pods, ring(pods, hosts), asked.queue_pairs, asked.seed, "even")
-    return ModelledJob(healthy(pods, flows), gpus, asked.given, path_control, hosts)
+    return ModelledJob(PodNetwork(healthy(pods, flows), gpus, path_control, hosts), asked.given)
 
 
 def _panel(title: str, paced: Paced, dead: Flags) -> Panel:

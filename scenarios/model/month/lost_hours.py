@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,7 +66,7 @@ class _Life:
     dark: _Union
     lost: LostHours = field(default_factory=LostHours)
     active: list[Failure] = field(default_factory=list)
-    spares: dict[int, int] = field(default_factory=dict)
+    spares: dict[Hashable, int] = field(default_factory=dict)
     down_until_h: float = 0.0
     up_since_h: float = 0.0
 
@@ -78,7 +79,7 @@ class _Life:
             self.active.remove(what)
         elif at_h < what.until_h:
             self.active.append(what)
-            if self.is_up(at_h) and self.job.has_another_way and self.job.stretch([what]) > 1:
+            if self.is_up(at_h) and self.job.network.has_another_way and self.job.stretch([what]) > 1:
                 self.lost.stalled_h += self.job.failover_s / 3600
 
     def is_up(self, at_h: float) -> bool:
@@ -117,9 +118,8 @@ class _Life:
 
     def _replace(self) -> None:
         """Replace hosts that a link failure cut off by spare hosts, as far as their segment has any."""
-        pods = self.job.pods
         for failure in [each for each in self.active if each.kind is Kind.LINK]:
-            segment = failure.number // pods.tors // pods.hosts % (pods.pods * pods.segments)
+            segment = self.job.network.segment(failure.number)
             if self.spares.get(segment, 0) < self.job.given.spare_hosts:
                 self.spares[segment] = self.spares.get(segment, 0) + 1
                 self.active.remove(failure)

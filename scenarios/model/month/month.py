@@ -1,17 +1,21 @@
-"""Months of failures on pods of several architectures: same job, same rates, losses of each. Pure."""
+"""Months of failures on pods of several architectures and on any fabric: same rates, losses of each. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from hpn.scenarios.model.month.assumptions import Assumptions
+from hpn.scenarios.model.month.fabric_network import FabricNetwork
 from hpn.scenarios.model.month.failures import MONTH_H, draw, expected_flaps
 from hpn.scenarios.model.month.job import ModelledJob
+from hpn.scenarios.model.month.job_network import JobNetwork, PodNetwork
 from hpn.scenarios.model.month.lost_hours import lost_hours
 from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.traffic.fluid.pods import Pods
 
@@ -46,13 +50,18 @@ PAPER_POD = FabricSpec(segments=15, hosts=128, rails=8, aggs=60)
 ASSUMED = Assumptions()
 _ITSELF_BYTES = 100 * 2**20
 _BYTES_A_FLAP = 8 * 20
+_BYTES_A_FLOW = 4e3  # on a fabric: its object, its source port, its paths
 
 
 @dataclass(frozen=True, slots=True)
 class MonthRequest:
-    """Request for a month; ``gpus`` None: all of the pods. The default is the paper's pod."""
+    """Request for a month on ``networks``, pods like ``spec``, and on ``fabrics``. The default is the paper's pod.
+
+    ``gpus``: of the job on pods; None: all. On a fabric it has all hosts but spares.
+    """
 
     networks: Sequence[str] = (*NETWORKS,)
+    fabrics: Sequence[Fabric] = ()
     spec: FabricSpec = PAPER_POD
     gpus: int | None = None
     queue_pairs: int = 16
@@ -100,10 +109,21 @@ def reckon(asked: MonthRequest, available_bytes: float, tell: Callable[[str], No
     sizes = [Pods.of(network_of(name).spec(asked.spec)) for name in asked.networks]
     gpus = [_gpus(asked, pods) for pods in sizes]
     for pods, count in zip(sizes, gpus, strict=True):
-        check_memory(pods, count * asked.queue_pairs, expected_flaps(pods, count, asked.given), available_bytes)
+        check_memory(pods, count * asked.queue_pairs, expected_flaps(count * pods.tors, asked.given), available_bytes)
+
+    for fabric in asked.fabrics:
+        _check_flows(fabric, asked.queue_pairs, available_bytes)
+
+    def outcome(name: str, gpus: int, network: Callable[[], JobNetwork]) -> Outcome:
+        tell(f"{name}: {gpus:,} GPUs, {gpus * asked.queue_pairs:,} queue pairs, {asked.months} months")
+        return _outcome(name, asked, network())
+
     for name, pods, count in zip(asked.networks, sizes, gpus, strict=True):
-        tell(f"{name}: {count:,} GPUs, {count * asked.queue_pairs:,} queue pairs, {asked.months} months")
-        yield _outcome(name, asked, pods, count)
+        path_control = network_of(name).path_control
+        of_pods = partial(PodNetwork.first_hosts, pods, count, asked.queue_pairs, asked.seed, path_control=path_control)
+        yield outcome(name, count, of_pods)
+    for fabric in asked.fabrics:
+        yield outcome(fabric.spec.name, len(fabric.nics), partial(FabricNetwork, fabric, asked.queue_pairs))
 
 
 def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -> None:
@@ -116,11 +136,21 @@ def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -
         )
 
 
-def _outcome(name: str, asked: MonthRequest, pods: Pods, gpus: int) -> Outcome:
-    path_control = network_of(name).path_control
-    job = ModelledJob.on(pods, gpus, asked.queue_pairs, asked.seed, asked.given, path_control=path_control)
+def _check_flows(fabric: Fabric, queue_pairs: int, available_bytes: float) -> None:
+    """Raise MachineError when a fabric's queue pairs, an object each, would not fit in memory."""
+    flows = len(fabric.nics) * queue_pairs
+    needed = _ITSELF_BYTES + flows * _BYTES_A_FLOW
+    if needed > available_bytes:
+        raise MachineError(
+            f"{flows:,} queue pairs on {fabric.spec.name} take about {needed / 1e9:,.1f} GB and"
+            f" {available_bytes / 1e9:,.1f} GB are free; lower --queue-pairs"
+        )
+
+
+def _outcome(name: str, asked: MonthRequest, network: JobNetwork) -> Outcome:
+    job, gpus = ModelledJob(network, asked.given), network.gpus
     speed = job.given.iteration_s / job.iteration_s
-    found = [lost_hours(job, draw(pods, gpus, asked.given, asked.seed, month)) for month in range(asked.months)]
+    found = [lost_hours(job, draw(network, asked.given, asked.seed, month)) for month in range(asked.months)]
     totals = [month.total_h * speed * gpus for month in found]
 
     def mean(of: str) -> float:
@@ -130,8 +160,8 @@ def _outcome(name: str, asked: MonthRequest, pods: Pods, gpus: int) -> Outcome:
         network=name,
         gpus=gpus,
         iteration_s=job.iteration_s,
-        one_link_cut=job.stretch_of_a_cut if job.has_another_way else float("inf"),
-        flaps=expected_flaps(pods, gpus, asked.given),
+        one_link_cut=job.stretch_of_a_cut if network.has_another_way else float("inf"),
+        flaps=expected_flaps(network.links, asked.given),
         crashes=_spread([float(month.crashes) for month in found]),
         lost_gpu_hours=_spread(totals),
         lost_share=float(np.mean(totals)) / gpus / MONTH_H,

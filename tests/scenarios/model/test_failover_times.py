@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,14 @@ def test_times_come_from_the_runs_that_are_most_alike() -> None:
         drawn = Draws(found, conditions, 1).draw(CASE, range(3))
         assert drawn is not None
         assert (drawn.ms, drawn.least, drawn.most) == ((ms, ms, ms), ms, ms + 1)
+
+
+def test_only_runs_with_a_hunt_for_paths_serve_a_fabric_that_hunts() -> None:
+    hunting = replace(HPN, valleys=True)
+    found = measured((HPN, (9.0,)), (replace(CLOS, valleys=True), (30.0,)))
+    drawn = [Draws(found, conditions, 1).draw(CASE, [0]) for conditions in (HPN, hunting)]
+    assert [each and each.ms for each in drawn] == [(9.0,), (30.0,)]
+    assert Draws(measured((HPN, (9.0,))), hunting, 1).draw(CASE, [0]) is None
 
 
 def test_flows_of_an_edge_share_a_run_and_a_seed_repeats() -> None:

@@ -16,6 +16,7 @@ from hpn import cli
 from hpn.scenarios.model.month.assumptions import Assumptions, told, with_set
 from hpn.scenarios.model.month.failures import MONTH_H, Drawn, Failure, Flaps, Kind, draw
 from hpn.scenarios.model.month.job import ModelledJob
+from hpn.scenarios.model.month.job_network import PodNetwork
 from hpn.scenarios.model.month.lost_hours import LostHours, lost_hours
 from hpn.scenarios.model.month.month import NETWORKS, MonthRequest, Outcome, reckon
 from hpn.testbed.errors import HpnError, InputError, MachineError
@@ -34,7 +35,11 @@ BIG = 64e9
 @cache
 def _job(network: str) -> ModelledJob:
     spec = SMALL.model_copy(update={"architecture": "hpn" if network.startswith("hpn") else network})
-    return ModelledJob.on(Pods.of(spec), RING, 4, 1, GIVEN, path_control=network != "hpn-no-path-control")
+    return ModelledJob(_pods(spec, RING, path_control=network != "hpn-no-path-control"), GIVEN)
+
+
+def _pods(spec: FabricSpec, gpus: int, *, path_control: bool = True) -> PodNetwork:
+    return PodNetwork.first_hosts(Pods.of(spec), gpus, 4, 1, path_control=path_control)
 
 
 def _lost(network: str, *failures: Failure, flaps: Flaps = NO_FLAPS) -> LostHours:
@@ -113,7 +118,7 @@ def test_flaps_at_the_same_time_stall_a_synchronous_job_once_and_a_deadly_one_ki
 
 @cache
 def _outcomes(seed: int = 1, given: Assumptions = GIVEN) -> list[Outcome]:
-    return [*reckon(MonthRequest((*NETWORKS,), SMALL, None, 8, 5, seed, given), BIG, lambda _line: None)]
+    return [*reckon(MonthRequest((*NETWORKS,), (), SMALL, None, 8, 5, seed, given), BIG, lambda _line: None)]
 
 
 def test_a_month_without_failures_takes_nothing_but_what_hashes_take() -> None:
@@ -123,7 +128,7 @@ def test_a_month_without_failures_takes_nothing_but_what_hashes_take() -> None:
 
 
 def test_with_more_planes_links_fail_more_often_and_each_costs_less() -> None:
-    asked = MonthRequest(("hpn", "hpn-four-planes", "hpn-eight-planes"), SMALL, None, 64, 12, 1, GIVEN)
+    asked = MonthRequest(("hpn", "hpn-four-planes", "hpn-eight-planes"), (), SMALL, None, 64, 12, 1, GIVEN)
     two, four, eight = reckon(asked, BIG, lambda _line: None)
     assert two.iteration_s == pytest.approx(four.iteration_s) == pytest.approx(eight.iteration_s)
     assert two.one_link_cut > four.one_link_cut > eight.one_link_cut > 1
@@ -151,7 +156,7 @@ def test_reasons_add_up() -> None:
 def test_a_job_of_3000_gpus_on_single_tor_meets_one_or_two_crashes_a_month() -> None:
     """The paper's own count (section 2), of which the failure rates are the source."""
     spec = FabricSpec(segments=3, hosts=128, rails=8, aggs=8)
-    asked = MonthRequest(("single-tor",), spec, 3072, 1, 100, 1, replace(GIVEN, flaps_a_day=0))
+    asked = MonthRequest(("single-tor",), (), spec, 3072, 1, 100, 1, replace(GIVEN, flaps_a_day=0))
     (found,) = reckon(asked, BIG, lambda _line: None)
     assert 1 < found.crashes.mean < 2
 
@@ -159,7 +164,8 @@ def test_a_job_of_3000_gpus_on_single_tor_meets_one_or_two_crashes_a_month() -> 
 def test_failures_come_as_often_as_assumed_and_on_the_links_of_the_job() -> None:
     pods = Pods.of(SMALL)
     given = replace(GIVEN, links_a_month=0.5, tors_a_month=0.5, flaps_a_day=GIVEN.fleet_gpus)
-    months = [draw(pods, RING // 2, given, 1, month) for month in range(300)]
+    parts = _pods(SMALL, RING // 2)
+    months = [draw(parts, given, 1, month) for month in range(300)]
     failures = [failure for month in months for failure in month.failures]
     links = [failure.number for failure in failures if failure.kind is Kind.LINK]
     assert len(links) / 300 == pytest.approx(RING // 2 * 2 * 0.5, rel=0.1)

@@ -23,6 +23,7 @@ from hpn.failover.faults.base import (
 )
 from hpn.failover.faults.buckets import BucketDrop
 from hpn.failover.faults.cabling import CablesSwapped
+from hpn.failover.faults.circuits import OpticalCircuits
 from hpn.failover.faults.control_plane import BgpReset, TorControlHang, TorDrain, TorLeave
 from hpn.failover.faults.decay import Curve, Errors, LinkDecay
 from hpn.failover.faults.fields import Parameter, Unit, parameter, parameters
@@ -73,6 +74,7 @@ __all__ = [
     "Need",
     "NicDown",
     "OneWayLoss",
+    "OpticalCircuits",
     "Parameter",
     "PauseStorm",
     "PlaneDown",
@@ -105,6 +107,7 @@ _ALL: tuple[type[Fault], ...] = (
     AdminDown,
     FlapStorm,
     CablesSwapped,
+    OpticalCircuits,
     OneWayLoss,
     SilentDrop,
     BucketDrop,

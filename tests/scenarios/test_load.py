@@ -226,8 +226,11 @@ def test_every_fault_of_the_catalogue_can_be_written(kind: str) -> None:
     lines += [f"{p.key}: {_written(p)}" for p in parameters(fault).values()]
     lines += [] if fault.REPAIRS_ITSELF else ["for: 5 s"]
     switch = ", switch: {classes: [{priority: 0, lossless: yes}]}" if kind == "pause-storm" else ""
+    topology = f"preset: tiny, pods: 2, segments: 1, cores: 2, spare_hosts: 1{switch}"
+    if kind == "optical-circuits":
+        topology = "preset: tiny-ub-mesh"
     text = (
-        f"drill: d\nsummary: s\ntopology: {{preset: tiny, pods: 2, segments: 1, cores: 2, spare_hosts: 1{switch}}}\n"
+        f"drill: d\nsummary: s\ntopology: {{{topology}}}\n"
         f"timeline: {{faults: [{{{', '.join(lines)}}}]}}\nexpect: [packets_lost: {{at_most: 9}}]"
     )
     (planned,) = load(text).timeline.faults

@@ -24,11 +24,12 @@ HOSTS, SIZE = 4, "2 MB"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network at the size of a lab; ``topology``: keys of a topology file."""
+    """A network at the size of a lab; ``topology``: keys of a topology file, ``job``: of a job there."""
 
     key: str
     title: str
     topology: str
+    job: str = ""
 
 
 _ONE_PORT = "lag: nft, lacp: {aggregate_wait_ms: 0}"
@@ -36,6 +37,12 @@ _ONE_PORT = "lag: nft, lacp: {aggregate_wait_ms: 0}"
 NETWORKS = (
     Network("hpn", "HPN, two planes", "preset: tiny"),
     Network("four-planes", "four planes (Oracle)", "preset: tiny-four-planes"),
+    Network(
+        "eight-planes",
+        "eight planes; jobs by multipath (MRC)",
+        "planes: 8, nic_port_rate: 100G, uplink_rate: 100G, srv6: {}",
+        ", transport: multipath",
+    ),
     Network("clos", "dual-ToR Clos", "preset: tiny, architecture: dual-tor-clos"),
     Network("dcn-plus", "DCN+", "preset: tiny-dcn-plus"),
     Network("stacked", "stacked dual-ToR", "preset: tiny-stacked"),
@@ -90,9 +97,9 @@ FAULTS = (
     Fault("agg", "Agg crash", "agg-crash", _agg),
 )
 TRAFFIC: Mapping[str, str] = {
-    "streams": f"workload: {{pattern: permutation, queue_pairs: 4, load: 20 %, ib_timeout: {IB_TIMEOUT}}}",
+    "streams": f"workload: {{pattern: permutation, queue_pairs: 4, load: 20 %, ib_timeout: {IB_TIMEOUT}",
     "job": f"job: {{collective: {{kind: all-reduce, algorithm: ring, size: {SIZE}, slices: 8}}, hosts: {HOSTS},"
-    f" gpus: 1, order: interleaved, ib_timeout: {IB_TIMEOUT}}}",
+    f" gpus: 1, order: interleaved, ib_timeout: {IB_TIMEOUT}",
 }
 
 
@@ -124,7 +131,7 @@ class Trial:
 drill: {self.name}
 summary: {self.fault.title}, {self.network.title}
 topology: {{{self.network.topology}}}
-{TRAFFIC[self.traffic]}
+{TRAFFIC[self.traffic]}{self.network.job if self.traffic == "job" else ""}}}
 timeline:
   healthy: {HEALTHY_S} s
   faults:

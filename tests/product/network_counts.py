@@ -10,6 +10,7 @@ from hpn.scenarios.paper.count_claims import PRICES
 from hpn.testbed.fabric.inventory import inventory
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.model import Fabric, LinkKind, Nic
+from hpn.testbed.routing.distances import Adjacency
 
 PUBLISHED: Mapping[str, str] = {
     "pod": "HPN, one pod",
@@ -32,13 +33,15 @@ _SWITCH_BPS, _OPTIC_BPS = 51.2e12, 400e9
 class Counts:
     """Figures of a network. ``switches``, ``optics``, ``dollars``: for each GPU.
 
-    ``paths``: shortest ones between NICs of one rail in the first and the last segment, all ports together.
-    ``below_tor``: NICs that lose a port with a ToR.
+    ``hops``: switches on the longest of the shortest paths from the first NIC's ToR. ``paths``: shortest ones between
+    NICs of one rail in the first and the last segment, all ports together. ``below_tor``: NICs that lose a port with a
+    ToR.
     """
 
     title: str
     gpus: int
     tiers: int
+    hops: int
     switches: float
     optics: float
     dollars: float
@@ -46,15 +49,15 @@ class Counts:
     below_tor: int
 
 
-def counts(title: str, fabric: Fabric) -> Counts:
-    """Count a fabric."""
+def counts(title: str, fabric: Fabric, times: int = 1) -> Counts:
+    """Count a fabric that stands for ``times`` equal planes, a NIC having a port in each."""
     found = inventory(fabric)
     spares = {node.name for node in fabric.nodes if node.spare}
     nics = [nic for nic in fabric.nics if nic.host not in spares]
     switches = found.tors + found.aggs + found.cores
     links = [each for each in found.links if not each.spare]
     access = [each for each in links if each.kind is LinkKind.ACCESS]
-    above = [each for each in links if each.kind in (LinkKind.FABRIC, LinkKind.CORE)]
+    above = [each for each in links if each.kind in (LinkKind.FABRIC, LinkKind.CORE, LinkKind.MESH)]
     access_bps, above_bps = (sum(each.count * each.rate_bps for each in some) for some in (access, above))
     dollars = (
         (access_bps + 2 * above_bps) / _SWITCH_BPS * PRICES["switch"]
@@ -66,12 +69,18 @@ def counts(title: str, fabric: Fabric) -> Counts:
         title,
         found.gpus,
         1 + (found.aggs > 0) + (found.cores > 0),
-        switches / found.gpus,
-        2 * sum(each.count for each in above) / found.gpus,
-        dollars / found.gpus,
-        shortest_paths(fabric, nics[0], _far(nics)),
+        _hops(fabric, nics),
+        times * switches / found.gpus,
+        times * 2 * sum(each.count for each in above) / found.gpus,
+        times * dollars / found.gpus,
+        times * shortest_paths(fabric, nics[0], _far(nics)),
         max(below.values()),
     )
+
+
+def _hops(fabric: Fabric, nics: Sequence[Nic]) -> int:
+    distance = Adjacency(fabric).joined(nics[0].links[0].upper.node)
+    return 1 + max(distance.get(link.upper.node, 0) for nic in nics for link in nic.links)
 
 
 def _far(nics: Sequence[Nic]) -> Nic:

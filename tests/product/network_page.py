@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from tests.product.network_cells import (
     switches,
 )
 from tests.product.network_counts import Counts
+from tests.product.network_sizes import MONTHS, QUEUE_PAIRS, SIZES, AtSize
 from tests.product.table_notes import doubted, facts
 
 TOLD = f"""\
@@ -53,6 +55,16 @@ cost 40,000 dollars, a 400G transceiver 800 (two a link between switches), a NIC
 """
 
 
+SIZED = f"""\
+## At three sizes
+
+The same switches of 51.2T for all, and sizes of ours where nobody published any: no tier is narrower above than below.
+Hosts have eight NICs of 400G, one in direct networks. *Hops*: switches on the longest of the shortest paths. At
+{SIZES[0]:,} GPUs {MONTHS} [months](model.md#a-month) of failures are modelled, with {QUEUE_PAIRS} queue pairs a NIC
+and what `hpn month` assumes.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A run of the table."""
@@ -63,11 +75,12 @@ class Made:
     metrics: DrillMetrics
 
 
-def page(runs: Sequence[Made], counted: Iterable[Counts]) -> str:
+def page(runs: Sequence[Made], counted: Iterable[Counts], sized: Sequence[Sequence[AtSize]] = ()) -> str:
     """Return the page; a network lacks the cells of runs that are not there, and jobs are left out without any."""
     job = ["", JOB, *_rows(runs, "job")] if any(each.trial.traffic == "job" for each in runs) else []
     parts = [TOLD, *facts(runs), "", STREAMS, *_rows(runs, "streams"), *job, *doubted(runs)]
-    return "\n".join((*parts, "", COUNTS, *_counts(counted))) + "\n"
+    sizes = [line for at, rows in enumerate(sized) for line in _at_size(at, rows)]
+    return "\n".join((*parts, "", COUNTS, *_counts(counted), *(("", SIZED, *sizes[1:]) if sizes else ()))) + "\n"
 
 
 def _rows(runs: Sequence[Made], traffic: str) -> Iterator[str]:
@@ -128,3 +141,23 @@ def _counts(counted: Iterable[Counts]) -> Iterator[str]:
     for each in counted:
         figures = f"{each.gpus:,} | {each.tiers} | {each.switches:.3f} | {each.optics:.2f} | {each.dollars:,.0f}"
         yield f"| {each.title} | {figures} | {each.paths:,} | {each.below_tor} |"
+
+
+_SIZE_HEADS = ("network", "GPUs", "hops", "switches", "optics", "dollars", "paths", "NICs below a ToR")
+_MONTH_HEADS = ("iteration", "a link cut", "crashes", "lost")
+
+
+def _at_size(at: int, rows: Sequence[AtSize]) -> Iterator[str]:
+    heads = (*_SIZE_HEADS, *(_MONTH_HEADS if any(row.month for row in rows) else ()))
+    yield from ("", f"### {SIZES[at]:,} GPUs", "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|")
+    for row in rows:
+        each, month = row.counts, row.month
+        if each is None:
+            yield f"| {row.network.title} | {row.network.why} |{' |' * (len(heads) - 2)}"
+            continue
+        cells = [row.network.title, f"{each.gpus:,}", f"{each.hops}", f"{each.switches:.3f}", f"{each.optics:.2f}"]
+        cells += [f"{each.dollars:,.0f}", f"{each.paths:,}", f"{each.below_tor}"]
+        if month is not None:
+            cut = f"x{month.one_link_cut:.3f}" if math.isfinite(month.one_link_cut) else "stops"
+            cells += [f"{month.iteration_s:.2f} s", cut, f"{month.crashes.mean:.1f}", f"{month.lost_share:.2%}"]
+        yield f"| {' | '.join(cells)} |"

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.product.network_cells import Trial, trials
 from tests.product.network_counts import published
 from tests.product.network_page import Made, page
+from tests.product.network_sizes import SIZES, at_sizes
 from tests.product.table_runs import Table, command
 
 TABLE = Table("network-table", "what the same faults cost on each network", {1: [*trials()]})
@@ -24,7 +25,7 @@ def made(out: Path) -> Iterator[Made]:
 def main(arguments: Sequence[str]) -> None:
     """Make what is missing, write the table."""
     out, table = command(TABLE, arguments)
-    table.write_text(page(list(made(out)), published()))
+    table.write_text(page(list(made(out)), published(), [list(at_sizes(at)) for at in range(len(SIZES))]))
 
 
 if __name__ == "__main__":

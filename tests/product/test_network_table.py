@@ -10,11 +10,14 @@ import pytest
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.scenarios.drill.load import drill_from
+from hpn.testbed.fabric.architectures import ARCHITECTURES
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.model import Role
+from hpn.testbed.fabric.rules import contradictions
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.files.document import parse
+from tests.product import network_sizes
 from tests.product.network_cells import FAULTS, NETWORKS, Network, Trial, fabric_of, trials
 from tests.product.network_counts import counts, shortest_paths
 from tests.product.network_page import Made, page
@@ -71,6 +74,32 @@ def test_a_fat_tree_costs_what_its_formula_says() -> None:
     assert found.optics == 4
     ports_bps, links_bps = 400e9 * 5, 400e9 * 2
     assert found.dollars == pytest.approx(ports_bps / 51.2e12 * 40_000 + 2 * links_bps / 400e9 * 800 + 800)
+
+
+@pytest.mark.parametrize("network", network_sizes.NETWORKS, ids=lambda network: network.title)
+def test_a_network_is_as_large_as_its_table_says_and_no_plan_contradicts_itself(network: network_sizes.Sized) -> None:
+    for at, size in enumerate(network_sizes.SIZES):
+        spec = network_sizes.spec_of(network, at)
+        if spec is not None:
+            assert not contradictions(spec)
+            gpus = spec.pods * spec.segments * spec.hosts * spec.rails
+            assert 0.94 <= gpus / size <= 1.09, (at, gpus)
+
+
+@pytest.mark.parametrize("network", network_sizes.NETWORKS, ids=lambda network: network.title)
+def test_no_tier_of_a_tree_is_narrower_above(network: network_sizes.Sized) -> None:
+    spec = network_sizes.spec_of(network, 0)
+    assert spec is not None
+    fabric = build(spec)
+    if ARCHITECTURES[spec.architecture].direct:
+        return
+    tor, agg = (next(node for node in fabric.switches if node.role is role) for role in (Role.TOR, Role.AGG))
+    for node in (tor, agg):
+        down, up = ([link for link in fabric.links_of(node.name) if (link.upper.node == node.name) is below]
+                    for below in (True, False))  # fmt: skip
+        rates = [sum(link.rate_bps for link in links) for links in (down, up)]
+        if rates[1]:
+            assert rates[1] >= 0.9 * rates[0], node.name
 
 
 def _made(metrics: DrillMetrics, outcome: Outcome = Outcome.PASS) -> Made:

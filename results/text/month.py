@@ -109,14 +109,18 @@ class Assumed(Protocol):
 
 
 _COLUMNS = (
-    *("network", ">GPUs", ">iteration", ">link cut", ">crashes", ">lost to failures", ">%", ">samples"),
+    *("network", ">iteration", ">link cut", ">crashes", ">lost to failures", ">%", ">samples"),
     *(">slower", ">stalled", ">rolled back", ">down", ">hashes"),
 )
 
 
 def month_table(rows: Sequence[MonthRow], title: str) -> Table:
     """Return a row for each network: GPU hours lost in a month, mean and range, as samples, and by cause."""
-    return table(title, _COLUMNS, [_cells(row) for row in rows])
+    gpus = {row.gpus for row in rows}
+    if len(gpus) == 1:
+        return table(f"{title}; {gpus.pop():,} GPUs", _COLUMNS, [_cells(row) for row in rows])
+    columns = (*_COLUMNS, ">GPUs")
+    return table(title, columns, [(*_cells(row), f"{row.gpus:,}") for row in rows])
 
 
 def assumptions_table(lines: Sequence[Assumed]) -> Table:
@@ -135,7 +139,6 @@ def _cells(row: MonthRow) -> tuple[str, ...]:
     crashes, lost = row.crashes, row.lost_gpu_hours
     return (
         row.network,
-        f"{row.gpus:,}",
         f"{row.iteration_s:.2f} s",
         f"x{row.one_link_cut:.3f}" if math.isfinite(row.one_link_cut) else "stops",
         f"{crashes.mean:.1f} ({crashes.least:.0f}-{crashes.most:.0f})",

@@ -15,6 +15,7 @@ class Place:
     nic: str  # name of the NIC
     ip: str  # of the NIC
     segment: int  # of the host; counted through all pods
+    coordinates: tuple[int, ...] = ()  # of its switches: along each dimension, or pod and segment
 
 
 class CrossRail(StrEnum):

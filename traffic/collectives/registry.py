@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
-from hpn.traffic.collectives import doubling, exchange, hierarchical, ring, tree
+from hpn.traffic.collectives import dimensions, doubling, exchange, hierarchical, ring, tree
 from hpn.traffic.collectives.plan import Plan
 
 
@@ -72,6 +72,8 @@ COLLECTIVES: Registry[Collective] = Registry(
             "in hosts over NVLink, between hosts a ring a rail",
             hierarchical.all_reduce,
         ),
+        Collective("all-reduce", "dimension-rings", "a ring along each dimension, both ways round", dimensions.rings),
+        Collective("all-reduce", "dimension-direct", "along each dimension everyone to everyone", dimensions.direct),
         Collective("all-gather", "ring", "chunks go round a ring", ring.all_gather),
         Collective("reduce-scatter", "ring", "sums go round a ring", ring.reduce_scatter),
         Collective("broadcast", "ring", "a chain from the first rank to the last", ring.broadcast),

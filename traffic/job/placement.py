@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
@@ -119,6 +120,15 @@ def _all(fabric: Fabric) -> Segments:
 
 def _places(fabric: Fabric, host: Node, segment: int, rails: int | None) -> list[Place]:
     nics = fabric.nics_of(host.name)
+    at = _coordinates(fabric, host, segment)
     if rails is not None and not 1 <= rails <= len(nics):
         raise InputError(f"the job asks for {rails} GPUs on {host.name}, which has {len(nics)}, one a rail", ("gpus",))
-    return [Place(host.name, nic.rail, nic.name, nic.ip, segment) for nic in nics[:rails]]
+    return [Place(host.name, nic.rail, nic.name, nic.ip, segment, at) for nic in nics[:rails]]
+
+
+def _coordinates(fabric: Fabric, host: Node, segment: int) -> tuple[int, ...]:
+    """Return the coordinates of a host's switch in a grid, or its pod and segment."""
+    sizes = fabric.spec.dimensions
+    if sizes is None:
+        return host.pod, host.segment or 0
+    return tuple(segment // prod(sizes[at + 1 :]) % size for at, size in enumerate(sizes))

@@ -129,21 +129,21 @@ def reckon(asked: MonthRequest, available_bytes: float, tell: Callable[[str], No
 def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -> None:
     """Raise MachineError, before any allocation, when the model would not fit in memory."""
     needed = _ITSELF_BYTES + pods.memory_bytes(flows) + flaps * _BYTES_A_FLAP
-    if needed > available_bytes:
-        raise MachineError(
-            f"{flows:,} queue pairs over {pods.links:,} directed links and {flaps:,.0f} flaps a month take about"
-            f" {needed / 1e9:,.1f} GB and {available_bytes / 1e9:,.1f} GB are free; lower --pods or --queue-pairs"
-        )
+    what = f"{flows:,} queue pairs over {pods.links:,} directed links and {flaps:,.0f} flaps a month"
+    _check_fit(needed, available_bytes, what, "--pods or --queue-pairs")
 
 
 def _check_flows(fabric: Fabric, queue_pairs: int, available_bytes: float) -> None:
     """Raise MachineError when a fabric's queue pairs, an object each, would not fit in memory."""
     flows = len(fabric.nics) * queue_pairs
-    needed = _ITSELF_BYTES + flows * _BYTES_A_FLOW
+    what = f"{flows:,} queue pairs on {fabric.spec.name}"
+    _check_fit(_ITSELF_BYTES + flows * _BYTES_A_FLOW, available_bytes, what, "--queue-pairs")
+
+
+def _check_fit(needed: float, available_bytes: float, what: str, lower: str) -> None:
     if needed > available_bytes:
         raise MachineError(
-            f"{flows:,} queue pairs on {fabric.spec.name} take about {needed / 1e9:,.1f} GB and"
-            f" {available_bytes / 1e9:,.1f} GB are free; lower --queue-pairs"
+            f"{what} take about {needed / 1e9:,.1f} GB and {available_bytes / 1e9:,.1f} GB are free; lower {lower}"
         )
 
 

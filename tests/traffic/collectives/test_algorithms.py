@@ -30,6 +30,8 @@ WIRE: dict[str, Callable[[int, int], int]] = {
     "all-reduce/tree": lambda n, size: 2 * (n - 1) * size,
     "all-reduce/halving-doubling": _doubling,
     "all-reduce/hierarchical": lambda n, size: 2 * (n - 1) * size,
+    "all-reduce/dimension-rings": lambda n, size: 2 * (n - 1) * size,
+    "all-reduce/dimension-direct": lambda n, size: 2 * (n - 1) * size,
     "all-gather/ring": lambda n, size: (n - 1) * size,
     "reduce-scatter/ring": lambda n, size: (n - 1) * size,
     "broadcast/ring": lambda n, size: (n - 1) * size,

@@ -1,4 +1,4 @@
-"""The drills that the flow-level model is held against: ten topologies, three faults, streams and a job each."""
+"""The drills that the flow-level model is held against: eleven topologies, three faults, streams and a job each."""
 
 from __future__ import annotations
 
@@ -36,12 +36,17 @@ expect:
 
 @dataclass(frozen=True, slots=True)
 class _Topology:
-    """``agg``: the Agg that crashes; empty in direct networks, where a link between two ToRs is cut."""
+    """``agg``: the Agg that crashes; empty in direct networks, where a link between two ToRs is cut.
+
+    ``load`` is what paths of a permutation bear that share links; ``ports`` those of a NIC.
+    """
 
     name: str
     preset: str
     more: str = ""
     agg: str = "p0.a0.0"
+    ports: int = 2
+    load: str = "40 %"
 
     @property
     def targets(self) -> Mapping[str, str]:
@@ -52,19 +57,17 @@ class _Topology:
 
 TOPOLOGIES = (
     _Topology("hpn", "tiny"),
+    _Topology("four-planes", "tiny-four-planes"),
     _Topology("dual-tor-clos", "tiny", "architecture: dual-tor-clos, "),
-    _Topology("single-tor", "tiny", "architecture: single-tor, "),
+    _Topology("single-tor", "tiny", "architecture: single-tor, ", ports=1),
     _Topology("dcn-plus", "tiny-dcn-plus"),
-    _Topology("rail-only", "tiny-rail-only", agg="p0.r0.a0"),
-    _Topology("fat-tree", "tiny-fat-tree"),
-    _Topology("torus", "tiny-torus", agg=""),
-    _Topology("full-mesh", "tiny-ub-mesh", agg=""),
-    _Topology("dragonfly", "tiny-dragonfly", agg=""),
-    _Topology("slim-fly", "tiny-slim-fly", agg=""),
+    _Topology("rail-only", "tiny-rail-only", agg="p0.r0.a0", ports=1),
+    _Topology("fat-tree", "tiny-fat-tree", ports=1, load="10 %"),
+    _Topology("torus", "tiny-torus", agg="", ports=1, load="10 %"),
+    _Topology("full-mesh", "tiny-ub-mesh", agg="", ports=1, load="10 %"),
+    _Topology("dragonfly", "tiny-dragonfly", agg="", ports=1, load="10 %"),
+    _Topology("slim-fly", "tiny-slim-fly", agg="", ports=1, load="10 %"),
 )
-_SINGLE_HOMED = frozenset(each.name for each in TOPOLOGIES[5:]) | {"single-tor", "rail-only"}
-_LOW_LOAD = frozenset(each.name for each in TOPOLOGIES[5:])
-"""Paths of their permutations share links: more would be dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class Cell:
     fault: str
     kind: str
     drill: str
+    ports: int  # of a NIC
 
     @property
     def name(self) -> str:
@@ -94,7 +98,7 @@ class Cell:
     @property
     def _is_cut_off(self) -> bool:
         """A NIC has no other way: how long it is cut off depends on the phase, and two runs say little of that."""
-        return self.topology in _SINGLE_HOMED and self.fault in ("link-down", "tor-crash") and self.kind == "streams"
+        return self.ports == 1 and self.fault in ("link-down", "tor-crash") and self.kind == "streams"
 
 
 def cells() -> Iterator[Cell]:
@@ -106,7 +110,7 @@ def cells() -> Iterator[Cell]:
 
 
 def _cell(topology: _Topology, fault: str, kind: str) -> Cell:
-    load = {"streams": "10 %" if topology.name in _LOW_LOAD else "40 %", "full": "70 %"}
+    load = {"streams": topology.load, "full": "70 %"}
     traffic = _JOB.format() if kind == "job" else _STREAMS.format(load=load[kind])
     text = _DRILL.format(
         name=f"model-{topology.name}-{fault}-{kind}",
@@ -120,4 +124,4 @@ def _cell(topology: _Topology, fault: str, kind: str) -> Cell:
         target=topology.targets[fault],
         settle="4 s" if fault == "link-down" else "5 s",
     )
-    return Cell(topology.name, fault, kind, text)
+    return Cell(topology.name, fault, kind, text, topology.ports)

@@ -24,10 +24,10 @@ def test_nothing_is_taken_from_what_is_held_out() -> None:
 
 def test_a_row_for_each_topology_and_fault_and_one_for_each_topology() -> None:
     found = tuple(rows({}, FailoverTimes()))
-    assert len(detail(found).splitlines()[2:]) == 3 * len(TOPOLOGIES) == 30
+    assert len(detail(found).splitlines()[2:]) == 3 * len(TOPOLOGIES) == 33
     assert len(summary(found).splitlines()[2:-2]) == len(TOPOLOGIES)
     each = [(phase, cell.name) for phase, of_phase in wanted().items() for cell in of_phase]
-    assert len(set(each)) == len(each) == 258
+    assert len(set(each)) == len(each) == 274
 
 
 def test_the_row_of_a_topology_has_the_worst_of_its_faults() -> None:

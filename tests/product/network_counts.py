@@ -31,7 +31,7 @@ _SWITCH_BPS, _OPTIC_BPS = 51.2e12, 400e9
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Figures of a network. ``switches``, ``optics``, ``dollars``: for each GPU.
+    """Figures of a network. ``switches``, ``links``, ``optics``, ``dollars``: for each GPU.
 
     ``hops``: switches on the longest of the shortest paths from the first NIC's ToR. ``paths``: shortest ones between
     NICs of one rail in the first and the last segment, all ports together. ``below_tor``: NICs that lose a port with a
@@ -43,6 +43,7 @@ class Counts:
     tiers: int
     hops: int
     switches: float
+    links: float
     optics: float
     dollars: float
     paths: int
@@ -71,6 +72,7 @@ def counts(title: str, fabric: Fabric, times: int = 1) -> Counts:
         1 + (found.aggs > 0) + (found.cores > 0),
         _hops(fabric, nics),
         times * switches / found.gpus,
+        times * sum(each.count for each in (*access, *above)) / found.gpus,
         times * 2 * sum(each.count for each in above) / found.gpus,
         times * dollars / found.gpus,
         times * shortest_paths(fabric, nics[0], _far(nics)),

@@ -37,8 +37,8 @@ within a row first.
 STREAMS = """\
 ## Outages
 
-Longest outage of a stream, and in brackets the streams that lost packets, of all. A lost packet counts as the interval
-between two, 0.8 to 3.3 ms here. Nothing lost is *0*.
+Longest outage of a stream, in brackets the streams that lost packets, of all, and the goodput of all while the fault
+lasts. A lost packet counts as the interval between two, 0.8 to 3.3 ms here. Nothing lost is *0*.
 """
 JOB = f"""\
 ## A job
@@ -49,9 +49,9 @@ come the longest iteration under the fault, in multiples of that, and iterations
 COUNTS = """\
 ## Size and cost
 
-Whole networks as published, counted from their plans. Switches, optics and dollars are per GPU. *Paths*: shortest ones
-between NICs of a rail in the first and the last segment, by every port. Prices are ours. 51.2T of switch ports in use
-cost 40,000 dollars, a 400G transceiver 800 (two a link between switches), a NIC-ToR cable 800.
+Whole networks as published, counted from their plans. Switches, links, optics and dollars are per GPU. *Paths*:
+shortest ones between NICs of a rail in the first and the last segment, by every port. Prices are ours. 51.2T of switch
+ports in use cost 40,000 dollars, a 400G transceiver 800 (two a link between switches), a NIC-ToR cable 800.
 """
 
 
@@ -113,8 +113,10 @@ def _streams(edge: EdgeResult, flows: int) -> str:
     if edge.flows_died:
         return f"**{edge.flows_died} dead**"
     over = "over " if edge.never_over else ""
-    worst = edge.worst_outage_plbm_ms
-    return f"{over}{_ms(worst)} ({edge.flows_lossy}/{flows})" if worst >= _LEAST_MS else "0"
+    worst, goodput = edge.worst_outage_plbm_ms, edge.goodput
+    if worst < _LEAST_MS:
+        return "0"
+    return f"{over}{_ms(worst)} ({edge.flows_lossy}/{flows}), {goodput.during_bps / goodput.before_bps:.0%}"
 
 
 _LEAST_MS = 0.1
@@ -132,18 +134,22 @@ def _job(metrics: DrillMetrics) -> str:
     return f"x{edge.longest_ms / job.mean_ms:.1f}, {max(edge.lost, 0.0):.1f}"
 
 
-_HEADS = ("network", "GPUs", "tiers", "switches", "optics", "dollars", "paths", "NICs below a ToR")
+_HEADS = ("network", "GPUs", "tiers", "switches", "links", "optics", "dollars", "paths", "NICs below a ToR")
 
 
 def _counts(counted: Iterable[Counts]) -> Iterator[str]:
     yield f"| {' | '.join(_HEADS)} |"
     yield "|---" * len(_HEADS) + "|"
     for each in counted:
-        figures = f"{each.gpus:,} | {each.tiers} | {each.switches:.3f} | {each.optics:.2f} | {each.dollars:,.0f}"
-        yield f"| {each.title} | {figures} | {each.paths:,} | {each.below_tor} |"
+        yield f"| {each.title} | {each.gpus:,} | {each.tiers} | {' | '.join(_figures(each))} |"
 
 
-_SIZE_HEADS = ("network", "GPUs", "hops", "switches", "optics", "dollars", "paths", "NICs below a ToR")
+def _figures(each: Counts) -> Iterator[str]:
+    yield from (f"{each.switches:.3f}", f"{each.links:.2f}", f"{each.optics:.2f}", f"{each.dollars:,.0f}")
+    yield from (f"{each.paths:,}", f"{each.below_tor}")
+
+
+_SIZE_HEADS = ("network", "GPUs", "hops", "switches", "links", "optics", "dollars", "paths", "NICs below a ToR")
 _MONTH_HEADS = ("iteration", "a link cut", "crashes", "lost")
 
 
@@ -155,8 +161,7 @@ def _at_size(at: int, rows: Sequence[AtSize]) -> Iterator[str]:
         if each is None:
             yield f"| {row.network.title} | {row.network.why} |{' |' * (len(heads) - 2)}"
             continue
-        cells = [row.network.title, f"{each.gpus:,}", f"{each.hops}", f"{each.switches:.3f}", f"{each.optics:.2f}"]
-        cells += [f"{each.dollars:,.0f}", f"{each.paths:,}", f"{each.below_tor}"]
+        cells = [row.network.title, f"{each.gpus:,}", f"{each.hops}", *_figures(each)]
         if month is not None:
             cut = f"x{month.one_link_cut:.3f}" if math.isfinite(month.one_link_cut) else "stops"
             cells += [f"{month.iteration_s:.2f} s", cut, f"{month.crashes.mean:.1f}", f"{month.lost_share:.2%}"]

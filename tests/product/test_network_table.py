@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.model import DrillMetrics, Goodput
 from hpn.results.judge.verdict import Outcome, Verdict
 from hpn.scenarios.drill.load import drill_from
 from hpn.testbed.fabric.architectures import ARCHITECTURES
@@ -106,8 +106,11 @@ def _made(metrics: DrillMetrics, outcome: Outcome = Outcome.PASS) -> Made:
     return Made(Trial(NETWORKS[0], FAULTS[0], "streams"), MANIFEST, Verdict(outcome, (), ()), metrics)
 
 
-def test_a_cell_has_the_longest_outage_and_the_streams_that_lost() -> None:
-    assert "| HPN, two planes | 12 | 40 ms (2/3) |" in page([_made(link_down())], [])
+def test_a_cell_has_the_longest_outage_the_streams_that_lost_and_the_goodput() -> None:
+    metrics = link_down()
+    first = replace(metrics.edges[0], goodput=Goodput(100.0, 75.0, 90.0))
+    made = _made(replace(metrics, edges=(first, *metrics.edges[1:])))
+    assert "| HPN, two planes | 12 | 40 ms (2/3), 75% |" in page([made], [])
     assert "| HPN, two planes | 12 | 0 |" in page([_made(link_down(sender=0, receiver=0))], [])
 
 
@@ -115,7 +118,7 @@ def test_an_outage_without_an_end_and_dead_queue_pairs_are_named() -> None:
     metrics = link_down()
     first = metrics.edges[0]
     endless = replace(metrics, edges=(replace(first, flows_unrecovered=1), *metrics.edges[1:]))
-    assert "| over 40 ms (2/3) |" in page([_made(endless)], [])
+    assert "| over 40 ms (2/3), 100% |" in page([_made(endless)], [])
     dead = replace(metrics, edges=(replace(first, flows_died=2), *metrics.edges[1:]))
     assert "| **2 dead** |" in page([_made(dead)], [])
 

@@ -60,8 +60,8 @@ SIZED = f"""\
 
 The same switches of 51.2T for all, and sizes of ours where nobody published any: no tier is narrower above than below.
 Hosts have eight NICs of 400G, one in direct networks. *Hops*: switches on the longest of the shortest paths. At
-{SIZES[0]:,} GPUs {MONTHS} [months](model.md#a-month) of failures are modelled, with {QUEUE_PAIRS} queue pairs a NIC
-and what `hpn month` assumes.
+{SIZES[0]:,} GPUs {MONTHS} [months](model.md#a-month) of failures are modelled, with {QUEUE_PAIRS} queue pairs a NIC,
+each on one path, and what `hpn month` assumes.
 """
 
 

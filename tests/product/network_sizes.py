@@ -16,7 +16,7 @@ from hpn.testbed.fabric.spec import FabricSpec
 from tests.product.network_counts import Counts, counts
 
 SIZES = (1024, 16_384, 131_072)
-MONTHS, QUEUE_PAIRS = 12, 4
+MONTHS, QUEUE_PAIRS = 12, 8
 Keys = Mapping[str, object]
 
 

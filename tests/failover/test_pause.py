@@ -98,8 +98,9 @@ def test_it_fits_only_switches_with_a_lossless_class_and_a_priority_of_one() -> 
 
 
 def test_every_other_kind_but_delay_fits_lossless_switches_and_lossy_ones() -> None:
-    assert {kind for kind, fault in FAULTS.items() if fault.misfit(LOSSLESS)} == {"link-delay"}
-    assert {kind for kind, fault in FAULTS.items() if fault.misfit(LOSSY)} == {"pause-storm"}
+    """Neither is a direct network, whose links alone can be circuits."""
+    assert {kind for kind, fault in FAULTS.items() if fault.misfit(LOSSLESS)} == {"link-delay", "optical-circuits"}
+    assert {kind for kind, fault in FAULTS.items() if fault.misfit(LOSSY)} == {"pause-storm", "optical-circuits"}
 
 
 @pytest.mark.parametrize(

@@ -98,5 +98,5 @@ def test_campaigns_on_lossless_switches_draw_it_and_no_delay() -> None:
 
 def test_the_plan_of_a_campaign_names_only_kinds_that_fit_its_switches(tmp_path: Path) -> None:
     engine = "uml-virtual-time"
-    assert set(FAULTS) - set(plan_for(tmp_path, 1, TINY, engine).kinds) == {"pause-storm"}
-    assert set(FAULTS) - set(plan_for(tmp_path, 1, LOSSLESS, engine).kinds) == {"link-delay"}
+    assert set(FAULTS) - set(plan_for(tmp_path, 1, TINY, engine).kinds) == {"pause-storm", "optical-circuits"}
+    assert set(FAULTS) - set(plan_for(tmp_path, 1, LOSSLESS, engine).kinds) == {"link-delay", "optical-circuits"}

@@ -8,31 +8,19 @@ from typing import Protocol
 
 import numpy as np
 
-from hpn.scenarios.model.month.failures import Failed, Kind
+from hpn.scenarios.model.month.failures import Failed, Kind, Parts
 from hpn.traffic.fluid.flows import drawn, ring
 from hpn.traffic.fluid.pace import Paced, after, healthy
 from hpn.traffic.fluid.pods import Numbers, Pods
 from hpn.traffic.fluid.routes import FailedParts
 
 
-class JobNetwork(Protocol):
+class JobNetwork(Parts, Protocol):
     """A network that carries a job of rings, one on each rail. NIC-ToR links and ToRs have numbers."""
 
     @property
     def gpus(self) -> int:
         """GPUs of the job, one per NIC."""
-
-    @property
-    def links(self) -> int:
-        """NIC-ToR links of the job."""
-
-    @property
-    def tors(self) -> int:
-        """ToRs of the network."""
-
-    @property
-    def stacked(self) -> bool:
-        """True if ToRs are stacks of two, which may fail together."""
 
     @property
     def nic_bps(self) -> float:
@@ -45,9 +33,6 @@ class JobNetwork(Protocol):
     @property
     def has_another_way(self) -> bool:
         """True if a NIC that lost one link is reachable through another."""
-
-    def link(self, of_job: int) -> int:
-        """Return the number of the job's n-th NIC-ToR link."""
 
     def segment(self, link: int) -> Hashable:
         """Return the segment whose spare hosts replace the host of a link."""

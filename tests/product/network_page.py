@@ -37,8 +37,8 @@ within a row first.
 STREAMS = """\
 ## Outages
 
-Longest outage of a stream, in brackets the streams that lost packets, of all, and the goodput of all while the fault
-lasts. A lost packet counts as the interval between two, 0.8 to 3.3 ms here. Nothing lost is *0*.
+Longest outage of a stream, in brackets the streams that lost packets, of all. A goodput of all below 100 % while the
+fault lasts is told. A lost packet counts as the interval between two, 0.8 to 3.3 ms here. Nothing lost is *0*.
 """
 JOB = f"""\
 ## A job
@@ -116,7 +116,8 @@ def _streams(edge: EdgeResult, flows: int) -> str:
     worst, goodput = edge.worst_outage_plbm_ms, edge.goodput
     if worst < _LEAST_MS:
         return "0"
-    return f"{over}{_ms(worst)} ({edge.flows_lossy}/{flows}), {goodput.during_bps / goodput.before_bps:.0%}"
+    left = f"{goodput.during_bps / goodput.before_bps:.0%}"
+    return f"{over}{_ms(worst)} ({edge.flows_lossy}/{flows}){'' if left == '100%' else f', {left}'}"
 
 
 _LEAST_MS = 0.1

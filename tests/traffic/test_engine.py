@@ -172,12 +172,9 @@ async def test_every_packet_on_the_wire_has_the_icrc_that_scapy_computes(tmp_pat
     frames = Sniffer(bench.net.b)
     async with bench.sending():
         with frames:
-            await asyncio.sleep(0.25)
-    data = [f for f in frames.seen if f[42] == wire.RC_SEND_ONLY]
-    acks = [f for f in frames.seen if f[42] == wire.RC_ACKNOWLEDGE]
+            await _until(lambda: len(frames.of(wire.RC_SEND_ONLY)) > 300 and len(frames.of(wire.RC_ACKNOWLEDGE)) > 20)
+    data, acks = frames.of(wire.RC_SEND_ONLY), frames.of(wire.RC_ACKNOWLEDGE)
     ids = {int.from_bytes(f[18:20], "big") for f in data}
-    assert len(data) > 300
-    assert len(acks) > 20
     assert {0, 1, 2} <= ids, "bursts of three packets at least"
     for frame in frames.seen:
         ip, body = frame[14:], frame[42:-4]
@@ -210,6 +207,10 @@ class Sniffer:
         frame = self._socket.recv(10_000)
         if frame[12:14] == b"\x08\x00" and frame[36:38] == (4791).to_bytes(2, "big"):
             self.seen.append(frame)
+
+    def of(self, opcode: int) -> list[bytes]:
+        """Those of one opcode."""
+        return [frame for frame in self.seen if frame[42] == opcode]
 
     def words(self) -> set[tuple[int, int]]:
         """Opcode and source port of each."""
@@ -496,13 +497,17 @@ async def test_a_sender_that_a_slow_link_holds_up_records_nothing_given_up(
     Netlink(net.a).run([rtnl.add_tbf(nets.A_IF, 4_000_000, 10_000, 1 << 30)])
     sender = Sender([flow], net.namespaces, records, MS)
     sender.begin(now_ns())
+    ticks = [now_ns()]
     while sender.schedule.slips[0] < 100:
         sender.tick()
         await asyncio.sleep(0.001)
+        ticks.append(now_ns())
     sender.close()
     records.close()
     sent = np.fromfile(records.path, SENT)
     assert sender.errors[0]["EAGAIN"] > 0
+    if max(after - before for before, after in pairwise(ticks)) > 10 * MS:
+        pytest.skip("the machine is overloaded: it gave the sender no CPU for longer than the sender makes up for")
     assert int(sent["given_up"].sum()) < 20, "a busy machine may add a little"
 
 

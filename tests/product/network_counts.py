@@ -26,12 +26,12 @@ PUBLISHED: Mapping[str, str] = {
 }
 """Presets of whole networks, and what they are."""
 _SWITCH_BPS, _OPTIC_BPS = 51.2e12, 400e9
-"""What the prices are for. A switch costs by the rates of its ports in use, a transceiver by its own."""
+"""What the prices are for. All cost by rate: switches by that of their ports in use, NIC-ToR cables as 400G."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Figures of a network. ``switches``, ``links``, ``optics``, ``dollars``: for each GPU.
+    """Figures of a network. ``switches``, ``links``, ``optics`` (as of 400G), ``dollars``: for each GPU.
 
     ``hops``: switches on the longest of the shortest paths from the first NIC's ToR. ``paths``: shortest ones between
     NICs of one rail in the first and the last segment, all ports together. ``below_tor``: NICs that lose a port with a
@@ -63,7 +63,7 @@ def counts(title: str, fabric: Fabric, times: int = 1) -> Counts:
     dollars = (
         (access_bps + 2 * above_bps) / _SWITCH_BPS * PRICES["switch"]
         + 2 * above_bps / _OPTIC_BPS * PRICES["optic"]
-        + found.link_count(LinkKind.ACCESS) * PRICES["access"]
+        + access_bps / _OPTIC_BPS * PRICES["access"]
     )
     below = Counter(tor for nic in nics for tor in {link.upper.node for link in nic.links})
     return Counts(
@@ -73,7 +73,7 @@ def counts(title: str, fabric: Fabric, times: int = 1) -> Counts:
         _hops(fabric, nics),
         times * switches / found.gpus,
         times * sum(each.count for each in (*access, *above)) / found.gpus,
-        times * 2 * sum(each.count for each in above) / found.gpus,
+        times * 2 * above_bps / _OPTIC_BPS / found.gpus,
         times * dollars / found.gpus,
         times * shortest_paths(fabric, nics[0], _far(nics)),
         max(below.values()),

@@ -45,13 +45,18 @@ JOB = f"""\
 
 {HOSTS} GPUs in different racks repeat a ring all-reduce of {SIZE}. *Healthy* is an iteration before the fault. Then
 come the longest iteration under the fault, in multiples of that, and iterations lost.
+
+The last packet of a message has none behind it that tells of its loss. It waits for the retry timer, 4.3 s, which is 36
+or 72 iterations. Whether one is hit hangs on the moment, and each cell is one run. Eight planes have NSCC and switches
+that trim.
 """
 COUNTS = """\
 ## Size and cost
 
 Whole networks as published, counted from their plans. Switches, links, optics and dollars are per GPU. *Paths*:
-shortest ones between NICs of a rail in the first and the last segment, by every port. Prices are ours. 51.2T of switch
-ports in use cost 40,000 dollars, a 400G transceiver 800 (two a link between switches), a NIC-ToR cable 800.
+shortest ones between NICs of a rail in the first and the last segment, by every port. Prices are ours, and by rate.
+51.2T of switch ports in use cost 40,000 dollars, a 400G transceiver 800 (two a link between switches), a NIC-ToR cable
+of 400G 800.
 """
 
 
@@ -59,9 +64,9 @@ SIZED = f"""\
 ## At three sizes
 
 The same switches of 51.2T for all, and sizes of ours where nobody published any: no tier is narrower above than below.
-Hosts have eight NICs of 400G, one in direct networks. *Hops*: switches on the longest of the shortest paths. At
-{SIZES[0]:,} GPUs {MONTHS} [months](model.md#a-month) of failures are modelled, with {QUEUE_PAIRS} queue pairs a NIC,
-each on one path, and what `hpn month` assumes.
+Hosts have eight NICs of 400G, MRC's of 800G; one in direct networks. *Hops*: switches on the longest of the shortest
+paths. At {SIZES[0]:,} GPUs {MONTHS} [months](model.md#a-month) of failures are modelled, with {QUEUE_PAIRS} queue pairs
+a NIC, each on one path, and what `hpn month` assumes.
 """
 
 

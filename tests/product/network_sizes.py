@@ -1,7 +1,8 @@
 """Networks at three sizes, on switches of 51.2T: counted from their plans, and a modelled month at the smallest. Pure.
 
 Sizes are ours where nobody published any: no tier is narrower above than below, and no switch has more than 51.2T.
-Hosts have eight NICs of 400G, one each in direct networks. A size is within 7 % of the one asked for.
+Hosts have eight NICs of 400G (MRC's: 800G), one each in direct networks. Aggs have all ports in use where uplinks in
+parallel do that. A size is within 7 % of the one asked for.
 """
 
 from __future__ import annotations
@@ -48,27 +49,27 @@ _DIRECT: Keys = {"rails": 1, "bgp": {"asn": "per-switch"}}
 _PLANES: Keys = {"nic_port_rate": "100G", "uplink_rate": "100G"}
 NETWORKS = (
     Sized("HPN, two planes", {}, (
-        _clos(1, 2, 64, 32), _clos(1, 16, 128, 60), _clos(9, 15, 128, 60, 5, 40),
+        {**_clos(1, 2, 64, 4), "uplinks": 8}, _clos(1, 16, 128, 60), _clos(9, 15, 128, 60, 5, 40),
     )),
     Sized("four planes (Oracle)", {"planes": 4, "nic_port_rate": "100G"}, (
-        _clos(1, 2, 64, 16), _clos(1, 8, 256, 64), _clos(8, 8, 256, 64, 4, 256),
+        {**_clos(1, 2, 64, 2), "uplinks": 8}, {**_clos(1, 8, 256, 32), "uplinks": 2}, _clos(8, 8, 256, 64, 4, 256),
     )),
     Sized("eight planes of 100G (MRC)", {**_PLANES, "planes": 8}, (
-        {**_clos(1, 2, 64, 16), "uplinks": 4},
+        {**_clos(1, 2, 64, 2), "uplinks": 32},
         {**_clos(1, 8, 256, 32), "uplinks": 8},
         {**_clos(1, 64, 256, 256), "planes": 1, "nic_port_rate": "50G"},  # one port has the rate of two
     ), times=(1, 1, 8)),
     Sized("dual-ToR Clos", {"architecture": "dual-tor-clos"}, (
-        _clos(1, 2, 64, 32), _clos(4, 4, 128, 64, 2, 128), _clos(32, 4, 128, 64, 16, 1024),
+        {**_clos(1, 2, 64, 8), "uplinks": 4}, _clos(4, 4, 128, 64, 2, 128), _clos(32, 4, 128, 64, 16, 1024),
     )),
     Sized("DCN+", {"architecture": "dcn-plus", "uplinks": 8}, (
         _clos(2, 4, 16, 8, 1, 64), _clos(32, 4, 16, 8, 2, 128), None,
     ), "it has 256 pods there, and hpn plans 64"),
     Sized("rail-optimised (SuperPOD)", {"architecture": "single-tor"}, (
-        _clos(1, 2, 64, 64), _clos(4, 8, 64, 64, 2, 128), _clos(32, 8, 64, 64, 16, 1024),
+        {**_clos(1, 2, 64, 8), "uplinks": 8}, _clos(4, 8, 64, 64, 2, 128), _clos(32, 8, 64, 64, 16, 1024),
     )),
     Sized("rail-only (DeepSeek's planes)", {"architecture": "rail-only"}, (
-        _clos(1, 2, 64, 64), _clos(1, 32, 64, 64), None,
+        {**_clos(1, 2, 64, 1), "uplinks": 64}, {**_clos(1, 32, 64, 16), "uplinks": 4}, None,
     ), "two tiers end at 65,536"),
     Sized("fat-tree", {"architecture": "fat-tree", "rails": 1}, (
         {"pods": 16, "segments": 8, "hosts": 8, "aggs": 8, "cores": 64, "core_groups": 8},

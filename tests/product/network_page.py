@@ -66,7 +66,7 @@ SIZED = f"""\
 The same switches of 51.2T for all, and sizes of ours where nobody published any: no tier is narrower above than below.
 Hosts have eight NICs of 400G, MRC's of 800G; one in direct networks. *Hops*: switches on the longest of the shortest
 paths. At {SIZES[0]:,} GPUs {MONTHS} [months](model.md#a-month) of failures are modelled, with {QUEUE_PAIRS} queue pairs
-a NIC, each on one path, and what `hpn month` assumes.
+a NIC, each on one path, and what `hpn month` assumes. *Cut*: an iteration with a NIC-ToR link cut.
 """
 
 
@@ -155,8 +155,8 @@ def _figures(each: Counts) -> Iterator[str]:
     yield from (f"{each.paths:,}", f"{each.below_tor}")
 
 
-_SIZE_HEADS = ("network", "GPUs", "hops", "switches", "links", "optics", "dollars", "paths", "NICs below a ToR")
-_MONTH_HEADS = ("iteration", "a link cut", "crashes", "lost")
+_SIZE_HEADS = ("network", "GPUs", "hops", "switches", "links", "optics", "dollars", "paths", "NICs a ToR")
+_MONTH_HEADS = ("iteration", "cut", "crashes", "lost")
 
 
 def _at_size(at: int, rows: Sequence[AtSize]) -> Iterator[str]:

@@ -38,7 +38,7 @@ STREAMS = """\
 ## Outages
 
 Longest outage of a stream, in brackets the streams that lost packets, of all. A goodput of all below 100 % while the
-fault lasts is told. A lost packet counts as the interval between two, 0.8 to 3.3 ms here. Nothing lost is *0*.
+fault lasts is shown. A lost packet counts as the interval between two, 0.8 to 3.3 ms here. Nothing lost is *0*.
 """
 JOB = f"""\
 ## A job
@@ -63,7 +63,7 @@ of 400G 800.
 SIZED = f"""\
 ## At three sizes
 
-The same switches of 51.2T for all, and sizes of ours where nobody published any: no tier is narrower above than below.
+The same switches of 51.2T for all, and sizes of ours where none is published: no tier is narrower above than below.
 Hosts have eight NICs of 400G, MRC's of 800G; one in direct networks. *Hops*: switches on the longest of the shortest
 paths. At {SIZES[0]:,} GPUs {MONTHS} [months](model.md#a-month) of failures are modelled, with {QUEUE_PAIRS} queue pairs
 a NIC, each on one path, and what `hpn month` assumes. *Cut*: an iteration with a NIC-ToR link cut.

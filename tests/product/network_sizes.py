@@ -1,6 +1,6 @@
 """Networks at three sizes, on switches of 51.2T: counted from their plans, and a modelled month at the smallest. Pure.
 
-Sizes are ours where nobody published any: no tier is narrower above than below, and no switch has more than 51.2T.
+Sizes are ours where none is published: no tier is narrower above than below, and no switch has more than 51.2T.
 Hosts have eight NICs of 400G (MRC's: 800G), one each in direct networks. Aggs have all ports in use where uplinks in
 parallel do that. A size is within 7 % of the one asked for.
 """

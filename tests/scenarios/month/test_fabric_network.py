@@ -119,3 +119,11 @@ def test_the_command_has_a_row_for_each_topology(capsys: pytest.CaptureFixture[s
     assert [(each["network"], each["gpus"]) for each in document["networks"]] == [("tiny", 8), ("tiny-torus", 12)]
     with pytest.raises(InputError, match="--gpus are about pods; name a NETWORK"):
         _run("--topology", "tiny", "--gpus", "4")
+
+
+def test_spare_hosts_have_no_part_in_the_job_that_is_announced() -> None:
+    said: list[str] = []
+    asked = MonthRequest((), (load_fabric("tiny-spare"),), queue_pairs=2, months=1)
+    [outcome] = reckon(asked, math.inf, said.append)
+    assert outcome.gpus == 8
+    assert said == ["tiny-spare: 8 GPUs, 16 queue pairs, 1 months"]

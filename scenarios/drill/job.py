@@ -13,6 +13,7 @@ from hpn.scenarios.drill.path_choice import check_choice, check_paths, check_sou
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.buffers import checkpoint_dscp
 from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.routing.wire_time import WireTimes
 from hpn.traffic.collectives.locations import CrossRail
 from hpn.traffic.collectives.program import Send
 from hpn.traffic.congestion.control import Parameters
@@ -251,11 +252,13 @@ def _queue_pairs(job: JobSpec, laid_out: Job, fabric: Fabric) -> Iterator[QueueP
             raise InputError(f"{many} queue pairs; at most {MAX_RECOVERING} can recover: lower queue_pairs")
     flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count, turns_of(fabric, job.queue_pairs))
     dscps = dict.fromkeys(laid_out.background, checkpoint_dscp(fabric.spec))
+    wires = None if job.multipath is None else WireTimes(fabric, wire_bytes(job.path_mtu))
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)
+        wire_ns = 0 if wires is None else wires.least_ns(src, dst)
         for k in range(job.queue_pairs):
             flow = flows.between(src, dst, k, _pps(job, src))
-            yield QueuePair(flow, source, target, rail, dscp=dscps.get(source, 0))
+            yield QueuePair(flow, source, target, rail, dscp=dscps.get(source, 0), wire_ns=wire_ns)
     for (source, target), rail in granted.items():
         src, dst = fabric.nic(places[target].nic), nics[places[source].host, rail]
         for k in range(job.queue_pairs, 2 * job.queue_pairs):

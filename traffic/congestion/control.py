@@ -26,8 +26,15 @@ class CongestionControl(Protocol):
         """Rate on the wire from now on, headers and Ethernet framing included."""
 
     @property
+    def window_bytes(self) -> float | None:
+        """Bytes that may be on their way at present; None: its rate is all that limits them."""
+
+    @property
     def probe_bytes(self) -> int | None:
         """Bytes sent for each probe of the switches' telemetry, at present; None: it asks for none."""
+
+    def on_path(self, rtt_ns: int) -> None:
+        """Note the round trip on its shortest path without queues, as the lab has it."""
 
     def on_sent(self, bytes_: int, now_ns: int) -> None:
         """Handle that many sent bytes, retransmissions included."""
@@ -61,9 +68,17 @@ class Inert:
     """Answers of a control that asks for nothing and acts on nothing; a control overrides what it acts on."""
 
     @property
+    def window_bytes(self) -> float | None:
+        """None: its rate is all that limits it."""
+        return None
+
+    @property
     def probe_bytes(self) -> int | None:
         """None: it asks for no telemetry."""
         return None
+
+    def on_path(self, rtt_ns: int) -> None:
+        """No-op."""
 
     def on_sent(self, bytes_: int, now_ns: int) -> None:
         """No-op."""

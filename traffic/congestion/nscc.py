@@ -10,9 +10,10 @@ What grows is summed up, and divided by the window when it is applied: smaller w
 packet takes its own bytes. When trims or long delays come with less than an eighth of the line rate, the window becomes
 what arrived in the last round trip (quick adaptation), and nothing counts until the packets of the old one are over.
 
-Differences: the window is sent as a rate, window / smoothed round-trip time, since this engine paces every queue pair.
-What is in flight at a quick adaptation is taken for the old window. Packets that are lost change no window: the
-transport denies their paths.
+Differences: the window is paced over the smoothed round-trip time, and each port has an equal part of it. What is in
+flight at a quick adaptation is taken for the old window. Packets that are lost change no window: the transport denies
+their paths. The base round trip is of the lab's wires, and not the least that was measured: a lab's
+token buckets let a lone packet pass at once, and a sender that comes late has never seen an empty queue.
 """
 
 from __future__ import annotations
@@ -109,6 +110,11 @@ class Nscc(Inert):
         self._ignored, self._to_ignore = 0.0, 0.0  # bytes
         self.rate_bps = line_rate_bps
 
+    def on_path(self, rtt_ns: int) -> None:
+        """Take that as base, unless real links' is shorter."""
+        self._base_ns = self._rtt_ns = float(min(self._network_ns, rtt_ns))
+        self._window = self._most_window
+
     @property
     def window_bytes(self) -> float:
         """Bytes that may be on their way."""
@@ -139,9 +145,8 @@ class Nscc(Inert):
 
     def _delay_of(self, rtt_ns: int, marked: bool) -> float:
         """Return the queueing delay of a packet, which counts for the average."""
-        self._base_ns = min(self._base_ns, rtt_ns)
         self._rtt_ns += (rtt_ns - self._rtt_ns) * _SMOOTHING
-        delay_ns = rtt_ns - self._base_ns
+        delay_ns = max(rtt_ns - self._base_ns, 0.0)
         self._average(_IDLE * self._base_ns if not marked and delay_ns > self._target_ns else delay_ns)
         return delay_ns
 

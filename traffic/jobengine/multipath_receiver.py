@@ -117,7 +117,7 @@ class MultipathReceiver:
         """Return the acknowledgement whose delay is over, if there is one."""
         due_ns = self.responder.deadline_ns()
         over = due_ns is not None and due_ns <= now_ns
-        return Answer((), sacks=(self.responder.acknowledge(),) if over else ())
+        return Answer((), sacks=(self.responder.acknowledge(now_ns),) if over else ())
 
     def on_notice_timer(self, now_ns: int) -> bool:
         """Return True if a congestion notification is to be sent now."""

@@ -70,6 +70,7 @@ class MultipathSender(SendingEnd):
         self._shares = tuple(PortShare(self, port) for port in range(ports))
         self._to_probe: Sequence[int] = ()
         self.trims = 0  # packets sent again as a switch had trimmed them
+        self._keep_window()
 
     @property
     def sendable(self) -> bool:
@@ -78,7 +79,8 @@ class MultipathSender(SendingEnd):
 
     def sendable_by(self, port: int) -> bool:
         """Return True if a packet may leave by that port now."""
-        return self.requester.sendable and self.requester.paths.carries(port)
+        requester = self.requester
+        return requester.sendable and requester.paths.carries(port) and requester.room(port) > 0
 
     def outlets(self) -> Sequence[tuple[int | None, Turn]]:
         """Return its share of each port that has a path."""
@@ -115,7 +117,13 @@ class MultipathSender(SendingEnd):
             self.control.on_acked(heard.packets * self._packet_bytes, heard.rtt_ns, now_ns)
         if heard.packets or heard.trimmed:
             self._pace(now_ns)
+            self._keep_window()
         return self._ended(list(heard.completions), now_ns)
+
+    def _keep_window(self) -> None:
+        """Have no more under way than its control allows, in complete packets."""
+        if self.control.window_bytes is not None:
+            self.requester.set_window(int(self.control.window_bytes // self._packet_bytes))
 
     def report(self) -> QueuePairReport:
         """Return the report of this queue pair, with the denials of its paths."""

@@ -152,6 +152,8 @@ def sending_end(setup: JobSetup, pair: QueuePair, life: Incarnation) -> SendingE
         rates_bps = setup.port_rate_bps[pair.flow.src_nic]
         control = setup.control.control(sum(rates_bps), setup.scale)
         slack_ns = _slack_ns(setup, min(rates_bps))
+        if pair.wire_ns:
+            control.on_path(pair.wire_ns + 2 * setup.tick_ns)  # both ends look once a tick
         return MultipathSender(pair, transport, control, transport.multipath, len(rates_bps), slack_ns)
     control = setup.control.control(port_rate_bps(setup, pair.flow.src_nic), setup.scale)
     if policy is None:

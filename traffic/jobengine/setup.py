@@ -31,6 +31,7 @@ class QueuePair:
     rail: int | None  # of the NIC that it leaves by
     grants: bool = False  # it carries grants of ``source`` for what ``target`` sends to it, and no message
     dscp: int = 0  # of all that it sends, acknowledgements too
+    wire_ns: int = 0  # that a full packet takes on the links of its shortest path; 0: unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hpn.traffic.multipath.denials import Loss
+from hpn.traffic.multipath.in_flight import InFlight
 from hpn.traffic.multipath.paths import Paths
 from hpn.traffic.multipath.round_trips import MOST_EXPIRIES, RoundTrips
 from hpn.traffic.multipath.sack import Sack
@@ -58,7 +59,8 @@ class MultipathRequester(Postings):
         self._sent_ns, self._status = np.zeros(size, np.int64), np.zeros(size, np.uint8)
         self._copies, self._rtt_ns = np.zeros(size, np.int64), np.zeros(size, np.int64)  # as known when it was sent
         self._serials = 0  # packets sent in all
-        self._lost = self._in_flight = 0  # packets that wait to be sent again; packets under way
+        self._lost = 0  # packets that wait to be sent again
+        self._flying = InFlight(size)
         self._heard: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # by path: serial of the last packet that arrived
         self._by_value: dict[int, int] = {}
         self._expiries = np.zeros(size, np.uint8)  # of each packet, as ``RoundTrips`` had them when it left
@@ -74,6 +76,14 @@ class MultipathRequester(Postings):
         self._by_value = {value.sport: path for path, value in enumerate(values)}
         self.paths.move([value.port for value in values])
 
+    def set_window(self, packets: int) -> None:
+        """Have at most so many packets under way from now on, as congestion control wants it."""
+        self._flying.set_window(packets)
+
+    def room(self, port: int, most_packets: int = 1) -> int:
+        """Return how many packets may leave by that port now, of ``most_packets``, by the congestion window."""
+        return self._flying.room(port, max(self.paths.carrying_ports, 1), most_packets)
+
     @property
     def sendable(self) -> bool:
         """True if a packet waits and the window allows it."""
@@ -86,9 +96,10 @@ class MultipathRequester(Postings):
         if there is such a port.
         """
         runs: list[Run] = []
+        most_packets = self.room(port, most_packets)
         if most_packets <= 0 or not self.paths.carries(port) or self.state is not QpState.READY:
             return runs
-        if self._in_flight == 0:
+        if self._flying.total == 0:
             self._oldest_ns.clear()
             if self._sent == self._acknowledged:
                 self._timer_ns = now_ns
@@ -128,7 +139,8 @@ class MultipathRequester(Postings):
         self._took(new, slots, now_ns)
         self._alive(now_ns)
         self._acknowledged = max(self._acknowledged, acknowledged)
-        return Heard(self._completed(now_ns), len(new), rtt_ns, len(marked), trimmed)
+        net_ns = None if rtt_ns is None else rtt_ns - sack.waited_ns
+        return Heard(self._completed(now_ns), len(new), net_ns, len(marked), trimmed)
 
     def deadline_ns(self) -> int | None:
         """Return the time at which ``on_timer`` is due; None while nothing is awaited."""
@@ -170,7 +182,7 @@ class MultipathRequester(Postings):
             return False
         self._status[slot] = _LOST
         self._lost += 1
-        self._in_flight -= 1
+        self._flying.landed(np.array([slot]))
         self._look_for_oldest(self._window())
         self._alive(now_ns)
         if self.paths.troubled:
@@ -213,9 +225,9 @@ class MultipathRequester(Postings):
         np.maximum.at(self._heard, paths, self._serial[sure])
         if self.paths.troubled:
             self.paths.on_arrived(set(paths.tolist()))
-        lost = int(np.count_nonzero(self._status[new] == _LOST))
-        self._lost -= lost
-        self._in_flight -= len(new) - lost
+        flew = new[self._status[new] == _FLIGHT]
+        self._lost -= len(new) - len(flew)
+        self._flying.landed(flew)
         self._status[new] = _ARRIVED
         overtaken = (self._status[slots] == _FLIGHT) & (self._serial[slots] < self._heard[self._path[slots]])
         if overtaken.any():
@@ -225,7 +237,7 @@ class MultipathRequester(Postings):
     def _lose(self, slots: Places, now_ns: int) -> None:
         self._status[slots] = _LOST
         self._lost += len(slots)
-        self._in_flight -= len(slots)
+        self._flying.landed(slots)
         in_order = slots[np.argsort(self._serial[slots])]
         paths, first = np.unique(self._path[in_order], return_index=True)
         firsts = in_order[first]
@@ -234,7 +246,7 @@ class MultipathRequester(Postings):
 
     def _look_for_oldest(self, slots: Places) -> None:
         self._oldest_ns.clear()
-        if self._in_flight:
+        if self._flying.total:
             flying = slots[self._status[slots] == _FLIGHT]
             for expiries in np.unique(self._expiries[flying]).tolist():
                 self._oldest_ns[expiries] = int(self._sent_ns[flying[self._expiries[flying] == expiries]].min())
@@ -283,8 +295,8 @@ class MultipathRequester(Postings):
         self._rtt_ns[slots], self._expiries[slots] = self._trips.smooth_ns, self._trips.expiries
         self._oldest_ns.setdefault(self._trips.expiries, now_ns)
         self._serials += count
-        self._in_flight += count
-        last = again or stop == self._acknowledged + self._transport.window_packets
+        asks = self._flying.left(slots, port)
+        last = again or asks or stop == self._acknowledged + self._transport.window_packets
         return Run(message.request, start - message.start, count, start, again, last, paths)
 
     def _try(self, tries: int) -> None:
@@ -293,6 +305,7 @@ class MultipathRequester(Postings):
         self._wait_ns = self._transport.timer.wait_ns(tries)
 
     def _end(self, status: Status, now_ns: int) -> list[Completion]:
-        self._lost = self._in_flight = 0
+        self._lost = 0
+        self._flying.clear()
         self._oldest_ns.clear()
         return super()._end(status, now_ns)

@@ -25,7 +25,7 @@ class MultipathResponder:
         self._kept = Ranges()  # beyond a gap
         self._owed = 0  # packets not yet acknowledged
         self._since_ns = 0  # arrival of the first of them
-        self._newest, self._value = first_psn - 1, 0
+        self._newest, self._value, self._newest_ns = first_psn - 1, 0, 0
         self._marked: dict[int, None] = {}  # values of marked packets since the last acknowledgement
         self._packets = self._out_of_sequence = self._duplicates = 0
 
@@ -50,7 +50,7 @@ class MultipathResponder:
         Packets beyond the window are dropped. A duplicate makes an acknowledgement due at once.
         """
         start = absolute(psn24, self.expected)
-        self._newest, self._value = start + count - 1, value
+        self._newest, self._value, self._newest_ns = start + count - 1, value, now_ns
         self._packets += count
         if not self._owed:
             self._since_ns = now_ns
@@ -81,11 +81,12 @@ class MultipathResponder:
         """Return the time at which a delayed acknowledgement is due; None when none is owed."""
         return self._since_ns + self._acks.delay_ns if self._owed else None
 
-    def acknowledge(self) -> Sack:
-        """Return the acknowledgement of all that is there."""
+    def acknowledge(self, now_ns: int | None = None) -> Sack:
+        """Return the acknowledgement of all that is there; ``now_ns`` if it was delayed."""
         self._owed = 0
+        waited_ns = 0 if now_ns is None else now_ns - self._newest_ns
         marked, self._marked = tuple(self._marked), {}
-        return Sack(self.expected - 1, self._newest, self._value, False, marked, self._bitmap())
+        return Sack(self.expected - 1, self._newest, self._value, False, marked, self._bitmap(), waited_ns=waited_ns)
 
     def answer(self, psn24: int, value: int) -> Sack:
         """Return the answer to a probe that came by ``value``; it acknowledges too."""

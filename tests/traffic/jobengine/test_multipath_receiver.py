@@ -8,6 +8,7 @@ import pytest
 from hpn.traffic.congestion.parameter_sets import PARAMETERS
 from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.jobengine.multipath_receiver import MultipathReceiver
+from hpn.traffic.multipath.sack import pack_sack, read_sack
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.transport.arrivals import ArrivedRun
 from hpn.traffic.transport.inbox import Packets
@@ -49,6 +50,19 @@ def test_an_acknowledgement_leaves_by_the_port_that_the_newest_packet_left_by(
     assert taken[:2] == taken[2:], "its paths take turns"
     assert len(set(taken)) == 2
     assert receiver.port({}) == path % 2
+
+
+def test_a_delayed_acknowledgement_says_how_long_the_newest_packet_waited(receiver: MultipathReceiver) -> None:
+    late_ns = PLAN.acks.delay_ns
+    assert receiver.on_arrived(run_of(0, 1, 50_000), 0).sacks == ()
+    assert receiver.on_arrived(run_of(1, 1, 50_001), late_ns // 4).sacks == ()
+    (sack,) = receiver.on_timer(late_ns).sacks
+    assert sack.waited_ns == late_ns - late_ns // 4
+    read = read_sack(sack.psn, pack_sack(sack))
+    assert read is not None
+    assert 0 <= sack.waited_ns - read.waited_ns < 16_384
+    (prompt,) = receiver.on_arrived(run_of(2, 1, 50_002, asks=True), 2 * late_ns).sacks
+    assert prompt.waited_ns == 0
 
 
 def test_an_acknowledgement_goes_back_over_the_links_of_its_packet_where_they_are_known(

@@ -10,6 +10,9 @@ import pytest
 
 from hpn.traffic.congestion.constant import ConstantParameters
 from hpn.traffic.congestion.control import Inert
+from hpn.traffic.congestion.nscc import Nscc, NsccParameters
+from hpn.traffic.congestion.parameter_sets import UEC_2025
+from hpn.traffic.congestion.scale import Scale
 from hpn.traffic.flows.framing import wire_bytes
 from hpn.traffic.jobengine.multipath_sender import MultipathSender
 from hpn.traffic.jobengine.nic_ports import NicPorts
@@ -60,12 +63,14 @@ class Told(Inert):
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, int]] = []
+        self.round_trips: list[int | None] = []
 
     def on_marked(self, bytes_: int, now_ns: int) -> None:
         self.heard.append(("marked", bytes_))
 
     def on_acked(self, bytes_: int, rtt_ns: int | None, now_ns: int) -> None:
         self.heard.append(("acked", bytes_))
+        self.round_trips.append(rtt_ns)
 
     def on_trimmed(self, bytes_: int, now_ns: int) -> None:
         self.heard.append(("trimmed", bytes_))
@@ -84,6 +89,57 @@ def test_its_control_hears_of_marks_before_the_acknowledgement_and_of_trims() ->
     assert sender.requester.counters.packets_again == 0
     (again, *_), _ = sender.take_by(1, 1, RTT_NS)
     assert (again.psn, again.again) == (2, True)
+
+
+@pytest.mark.parametrize("first_ns", [100_000, 40_000_000])
+def test_neither_a_lucky_packet_nor_a_standing_queue_bounds_the_window_for_good(first_ns: int) -> None:
+    """A lab's token buckets let a lone packet pass at once, and a sender that comes late meets a queue."""
+    setup, rate_bps = setups(PLAN)[0], 100_000_000
+    pair = replace(setup.senders[0], wire_ns=1_400_000)
+    nics = {pair.flow.src_nic: (rate_bps, rate_bps)}
+    setup = replace(setup, port_rate_bps=nics, control=UEC_2025.values, scale=Scale.similar(2000))
+    made = sending_end(setup, pair, FIRST_LIFE)
+    assert isinstance(made, MultipathSender)
+    assert isinstance(made.control, Nscc)
+    made.set_values(VALUES)
+    made.post(Part(0, np.zeros(2 * ROUNDS, np.uint64)), 2 * ROUNDS * MTU, 0, 0, 0)
+    base_ns, now_ns = pair.wire_ns + 2 * setup.tick_ns, 0
+    for psn in range(ROUNDS):
+        (run,), _ = made.take_by(psn % 2, 1, now_ns)
+        now_ns += base_ns if psn else first_ns
+        made.on_sack(Sack(psn, psn, VALUES[run.paths[0]].sport), now_ns)
+    assert made.control.window_bytes == pytest.approx(1.5 * 2 * rate_bps * base_ns / 8e9)
+
+
+@pytest.mark.parametrize("ports", [2, 8])
+@pytest.mark.parametrize("packets", [3, 16])
+def test_no_more_is_under_way_than_the_window_of_its_control(ports: int, packets: int) -> None:
+    setup, rate_bps = setups(PLAN)[0], 100_000_000
+    values = UEC_2025.values
+    assert isinstance(values, NsccParameters)
+    control = replace(values, packet_bytes=wire_bytes(MTU), base_rtt_ns=10**6)
+    line_bps = ports * rate_bps
+    wanted_ns = packets * wire_bytes(MTU) * 8 * 10**9 // (line_bps * 3 // 2) + 1
+    pair = replace(setup.senders[0], wire_ns=wanted_ns)
+    nics = {pair.flow.src_nic: (rate_bps,) * ports}
+    setup = replace(setup, port_rate_bps=nics, control=control, scale=Scale.similar(2000), tick_ns=0)
+    made = sending_end(setup, pair, FIRST_LIFE)
+    assert isinstance(made, MultipathSender)
+    made.set_values([EntropyValue(50_000 + path, path % ports) for path in range(8)])
+    made.post(Part(0, np.zeros(100, np.uint64)), 100 * MTU, 0, 0, 0)
+    sent = [sum(run.count for run in made.take_by(port, 50, 0)[0]) for port in range(ports)]
+    assert sent == [max(packets // ports, 1)] * ports
+    assert not any(made.sendable_by(port) for port in range(ports))
+    made.on_sack(Sack(0, 0, 50_000), wanted_ns)
+    assert made.sendable_by(0)
+
+
+def test_the_time_that_the_receiver_waited_is_no_part_of_the_round_trip() -> None:
+    sender = sender_at(50_000_000)
+    (run,), _ = sender.take_by(0, 1, 0)
+    sender.control = told = Told()
+    sender.on_sack(Sack(0, 0, VALUES[run.paths[0]].sport, waited_ns=RTT_NS // 2), RTT_NS)
+    assert told.round_trips == [RTT_NS // 2]
 
 
 @pytest.mark.parametrize("ports", [2, 3, 8])

@@ -122,16 +122,29 @@ class Link:
             self._check()
         raise AssertionError("it never ends")
 
+    def under_way(self, port: int) -> int:
+        """Packets that the sender takes for under way, by the port that they last left by."""
+        last: dict[int, Wire] = {packet.psn24: packet for _, packet in self.sent}
+        slots = self.requester._window()
+        psns = (self.requester._acknowledged + (self.requester._status[slots] == 1).nonzero()[0]) & PSN_MASK
+        return sum(self.paths.port(last[psn].path) == port for psn in psns.tolist())
+
     def _may_send(self) -> bool:
-        return self.requester.sendable and any(self.paths.carries(port) for port in (0, 1))
+        return self.requester.sendable and any(map(self._open, (0, 1)))
+
+    def _open(self, port: int) -> bool:
+        return self.paths.carries(port) and self.requester.room(port) > 0
 
     def _send(self) -> None:
         """Send by the port whose turn it is, as one that is free would."""
         if self.now_ns < self._free_ns or not self.requester.sendable:
             return
         self._port = 1 - self._port
-        port = self._port if self.paths.carries(self._port) else 1 - self._port
-        for run in self.requester.take(port, self._most, self.now_ns):
+        port = self._port if self._open(self._port) else 1 - self._port
+        runs = self.requester.take(port, self._most, self.now_ns)
+        if not runs:  # what was lost by this port waits for the other one
+            self._free_ns = self.now_ns + PACKET_NS
+        for run in runs:
             for packet in self._packets(run):
                 assert self.paths.port(packet.path) == port
                 self._free_ns = max(self._free_ns, self.now_ns) + PACKET_NS

@@ -261,6 +261,33 @@ def test_packets_beyond_the_window_are_never_taken_and_old_acknowledgements_chan
     assert link.requester.progress() == 0
 
 
+@given(sizes, fates, fates, st.integers(1, MOST_PACKETS), st.integers(1, 2 * MOST_PACKETS))
+@settings(max_examples=60)
+def test_no_more_is_under_way_by_a_port_than_its_part_of_the_congestion_window(
+    sizes: list[int], data: list[Fate], replies: list[Fate], most: int, window: int
+) -> None:
+    link = Link(data, replies, BEFORE_WRAP, most)
+    link.requester.set_window(window)
+    link.post(*sizes)
+    for until_ns in range(0, 400_000, 2_000):
+        link.run(until_ns)
+        for port in (0, 1):
+            most_now = max(window // max(link.paths.carrying_ports, 1), 1)
+            assert link.requester.room(port, most_now) == most_now - link.under_way(port)
+    link.run()
+    link.check_delivered()
+    assert [link.under_way(port) for port in (0, 1)] == [0, 0]
+
+
+def test_a_small_window_waits_for_no_delayed_acknowledgement() -> None:
+    link = Link()
+    link.requester.set_window(4)
+    link.post(400 * MTU)
+    link.run()
+    link.check_delivered()
+    assert link.now_ns < 400 / 4 * (2 * LATENCY_NS + 4 * PACKET_NS) * 1.5 < 400 / 4 * SLACK_NS
+
+
 @given(st.integers(0, SETTINGS.paths - 1), st.integers(1, MOST_PACKETS))
 def test_a_denial_tells_when_the_first_lost_packet_left_and_the_round_trip_known_then(path: int, most: int) -> None:
     link = Link(most_packets=most)

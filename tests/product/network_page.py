@@ -48,7 +48,7 @@ come the longest iteration under the fault, in multiples of that, and iterations
 
 The last packet of a message has none behind it that tells of its loss. It waits for the retry timer, 4.3 s, which is 36
 or 72 iterations. Whether one is hit hangs on the moment, and each cell is one run. Eight planes have NSCC and switches
-that trim; an empty cell was not made.
+that trim.
 """
 COUNTS = """\
 ## Size and cost

@@ -12,9 +12,9 @@ from tests.product.hpn import Hpn, skip_without_virtual_time
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 _DRILL = """
 drill: trims
-summary: three GPUs send to one over four planes that trim
+summary: nine GPUs send to one over four planes that trim
 topology:
-  {preset: small, planes: 4, segments: 2, rails: 1, hosts: 2, aggs: 1, scale: 2000, path_control: {enabled: false},
+  {preset: small, planes: 4, segments: 2, rails: 1, hosts: 5, aggs: 1, scale: 2000, path_control: {enabled: false},
   SRV6switch: {buffer: 1 MB, classes: [{priority: 3, dscp: [3], weight: 15, limit: 150 KB,
     ecn: {kmin: 30 KB, kmax: 120 KB, pmax: 1}, trim: yes}]}}
 job:
@@ -42,8 +42,9 @@ def test_every_trimmed_packet_goes_again_and_no_port_carries_more_than_another(s
     assert metrics.buffers is not None
     trimmed = sum(each.trimmed for each in metrics.buffers)
     counters = metrics.job.summed_counters
-    assert counters["path_trims"] == metrics.job.packets_again
-    assert metrics.job.packets_again == pytest.approx(trimmed, abs=4), "news of the last may be under way"
+    assert counters["path_trims"] == pytest.approx(trimmed, abs=4), "news of the last may be under way"
+    waiting = counters["path_trims"] - metrics.job.packets_again
+    assert 0 <= waiting <= metrics.job.queue_pairs, "the last may wait for room in a window"
     marked = sum(each.marked for each in metrics.buffers)
     assert counters["np_ecn_marked_roce_packets"] == pytest.approx(marked, rel=0.05), "a packet may be marked twice"
     data = [each for each in metrics.buffers if each.is_switch and each.priority == 3]

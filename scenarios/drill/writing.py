@@ -237,7 +237,7 @@ def _fabric(topology: str) -> Fabric:
 
 def _gpus(fabric: Fabric) -> int:
     """Return the number of GPUs of a job: one for each NIC of a host that is no spare."""
-    return sum(not fabric.node(nic.host).spare for nic in fabric.nics)
+    return len(fabric.active_nics)
 
 
 def _without_place(error: InputError, document: Document) -> InputError:

@@ -276,6 +276,11 @@ class Fabric:
         return tuple(n for n in self.nodes if n.role is Role.HOST)
 
     @cached_property
+    def active_nics(self) -> tuple[Nic, ...]:
+        """NICs of hosts that are no spares."""
+        return tuple(nic for nic in self.nics if not self.node(nic.host).spare)
+
+    @cached_property
     def switches(self) -> tuple[Node, ...]:
         """ToRs, Aggs and Cores."""
         return tuple(n for n in self.nodes if n.is_switch)

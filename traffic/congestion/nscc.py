@@ -12,8 +12,8 @@ what arrived in the last round trip (quick adaptation), and nothing counts until
 
 Differences: the window is paced over the smoothed round-trip time, and each port has an equal part of it. What is in
 flight at a quick adaptation is taken for the old window. Packets that are lost change no window: the transport denies
-their paths. The base round trip is of the lab's wires, and not the least that was measured: a lab's
-token buckets let a lone packet pass at once, and a sender that comes late has never seen an empty queue.
+their paths. The base round trip is of the lab's wires, and not the least that was measured: a lab's token buckets let
+a lone packet pass at once, and a sender that comes late has never seen an empty queue.
 """
 
 from __future__ import annotations

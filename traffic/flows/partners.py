@@ -135,9 +135,8 @@ def _segment(fabric: Fabric, nic: Nic) -> tuple[int, int]:
 def _rails(fabric: Fabric) -> Mapping[int, Sequence[Nic]]:
     """Return the NICs of active hosts by rail, in fabric order."""
     found: dict[int, list[Nic]] = {}
-    for nic in fabric.nics:
-        if not fabric.node(nic.host).spare:
-            found.setdefault(nic.rail, []).append(nic)
+    for nic in fabric.active_nics:
+        found.setdefault(nic.rail, []).append(nic)
     return found
 
 

@@ -34,8 +34,8 @@ Places = npt.NDArray[np.intp]
 class Heard(NamedTuple):
     """Result of an acknowledgement: completions, packets that it is the first to report, and their round trip.
 
-    ``marked``: paths on which a packet was marked. ``trimmed``: the newest packet came without its payload, and goes
-    again.
+    ``rtt_ns``: without the receiver's wait. ``marked``: paths on which a packet was marked. ``trimmed``: the newest
+    packet came without its payload, and goes again.
     """
 
     completions: Sequence[Completion] = ()

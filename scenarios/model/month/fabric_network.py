@@ -34,7 +34,7 @@ class FabricNetwork:
         if why := next(_refusals(fabric), ""):
             raise InputError(f"a month cannot be spent on {fabric.spec.name}: {why}")
         self._fabric, self._lag, self._queue_pairs = fabric, Lag(fabric), queue_pairs
-        self._nics = [nic for nic in fabric.nics if not fabric.node(nic.host).spare]
+        self._nics = fabric.active_nics
         self._access = [link.name for nic in self._nics for link in nic.links]
         self._tors = list(dict.fromkeys(link.upper.node for nic in self._nics for link in nic.links))
         self._capacity = Links.of(fabric).capacity

@@ -123,7 +123,7 @@ def reckon(asked: MonthRequest, available_bytes: float, tell: Callable[[str], No
         of_pods = partial(PodNetwork.first_hosts, pods, count, asked.queue_pairs, asked.seed, path_control=path_control)
         yield outcome(name, count, of_pods)
     for fabric in asked.fabrics:
-        yield outcome(fabric.spec.name, _active_nics(fabric), partial(FabricNetwork, fabric, asked.queue_pairs))
+        yield outcome(fabric.spec.name, len(fabric.active_nics), partial(FabricNetwork, fabric, asked.queue_pairs))
 
 
 def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -> None:
@@ -135,13 +135,9 @@ def check_memory(pods: Pods, flows: int, flaps: float, available_bytes: float) -
 
 def _check_flows(fabric: Fabric, queue_pairs: int, available_bytes: float) -> None:
     """Raise MachineError when a fabric's queue pairs, an object each, would not fit in memory."""
-    flows = _active_nics(fabric) * queue_pairs
+    flows = len(fabric.active_nics) * queue_pairs
     what = f"{flows:,} queue pairs on {fabric.spec.name}"
     _check_fit(_ITSELF_BYTES + flows * _BYTES_A_FLOW, available_bytes, what, "--queue-pairs")
-
-
-def _active_nics(fabric: Fabric) -> int:
-    return sum(not fabric.node(nic.host).spare for nic in fabric.nics)
 
 
 def _check_fit(needed: float, available_bytes: float, what: str, lower: str) -> None:

@@ -157,7 +157,7 @@ site: setup
 tutorial: setup
 	$(VENV)/bin/python -m tests.docs.tutorial docs/tutorial.md
 
-# The flow-level model against the lab: ten topologies, three faults, in virtual time (258 runs); its summary in docs/model.md and the times
+# The flow-level model against the lab: eleven topologies, three faults, in virtual time (270 runs); its summary in docs/model.md and the times
 # that it draws from. Can be resumed: runs that runs/calibration has are kept.
 calibration: kernel
 	$(VENV)/bin/python -m tests.product.model_calibration runs/calibration docs/model.md

@@ -24,6 +24,7 @@ from hpn.scenarios.model.path_assignment import AssignedPath, PathAssignment
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric
 from hpn.traffic.flows.flow import FlowSpec
+from hpn.traffic.fluid.solve import padded
 
 Row = tuple[int, ...]
 
@@ -197,6 +198,7 @@ class _Walk:
             self.outages[outage] = replace(self.outages[outage], end_ns=at_ns)
 
     def _put(self, flow: int, row: Row, *, arrives: bool) -> None:
+        self._links = padded(self._links, len(row))  # a way around a fault may be longer
         self._links[flow] = (*row, *(-1,) * (self._links.shape[1] - len(row)))
         self._arrives[flow] = arrives
 

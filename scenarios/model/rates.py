@@ -13,7 +13,7 @@ from hpn.scenarios.model.paths_over_time import Outage, PathsOverTime, Piece
 from hpn.traffic.flows.flow import FlowSpec
 from hpn.traffic.flows.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES, wire_bytes
 from hpn.traffic.fluid.links import Links
-from hpn.traffic.fluid.solve import link_load, proportional_drop
+from hpn.traffic.fluid.solve import link_load, padded, proportional_drop
 from hpn.traffic.streams.qp import RetryPolicy, ack_delay_ns
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,8 @@ def _solved(
     answers = np.where(piece.arrives, np.minimum(rate / bits, acknowledged_pps), 0.0) * ACK_BITS
     both = load + link_load(piece.answers, answers, len(load))
     if (both > capacity).any():
-        paths = np.concatenate((piece.links, piece.answers))
+        hops = max(piece.links.shape[1], piece.answers.shape[1])
+        paths = np.concatenate((padded(piece.links, hops), padded(piece.answers, hops)))
         all_rates, both = proportional_drop(paths, capacity, np.concatenate((data, answers)))
         rate = all_rates[: len(data)]
     return np.where(piece.arrives, rate / bits, 0.0), np.minimum(both, capacity)

@@ -111,7 +111,7 @@ def _figures(found: Sequence[Row]) -> Iterator[str]:
 def _iteration(jobs: Sequence[Compared], when: str) -> str:
     """The largest difference of an iteration in that window; a dead job has none, an overloaded one is not trusted."""
     pairs = [(job, lab, model) for job in jobs for at, lab, model in job.iterations if at == when]
-    trusted = [abs(model / lab - 1) for job, lab, model in pairs if when != "after failure" or not job.doubts]
+    trusted = [abs(model / lab - 1) for job, lab, model in pairs if not job.doubted(when)]
     return "not trusted" if pairs and not trusted else _percent(trusted)
 
 

@@ -105,7 +105,8 @@ def cells() -> Iterator[Cell]:
     """All of them."""
     for topology in TOPOLOGIES:
         for fault in topology.targets:
-            kinds = ("streams", "full", "job") if fault == "link-down" else ("streams", "job")
+            full = fault == "link-down" and topology.agg  # links between ToRs cannot carry that load
+            kinds = ("streams", "full", "job") if full else ("streams", "job")
             yield from (_cell(topology, fault, kind) for kind in kinds)
 
 

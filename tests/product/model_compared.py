@@ -12,7 +12,7 @@ from statistics import mean, median
 
 import numpy as np
 
-from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Relation, settled_window_ns
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Relation, settled_window_ns
 from hpn.failover.analysis.port_sampling import Reading
 from hpn.results.run.reading import Run, read
 from hpn.scenarios.drill.model import Drill
@@ -53,6 +53,11 @@ class Compared:
     alike: float | None  # probability that outages are of one distribution; None: no flow is hit
     iterations: Sequence[tuple[str, float, float]]  # when, measured ms, modelled ms
     doubts: tuple[str, ...]  # the model's own
+    always: bool = False  # it has doubts without a fault, too
+
+    def doubted(self, when: str) -> bool:
+        """True if the model does not vouch for its iterations in that window."""
+        return self.always or (when == "after failure" and bool(self.doubts))
 
 
 def compare(folders: Sequence[Path], drill: Drill, measured: FailoverTimes, phases: Sequence[int]) -> Compared:
@@ -67,7 +72,9 @@ def compare(folders: Sequence[Path], drill: Drill, measured: FailoverTimes, phas
         answer = modelled(PlannedRun(seeded[0]), measured, 0)
         times = tuple(_iterations(runs[0].metrics, answer.metrics))
         nothing = Largest(None, None)
-        return Compared((0, 0), nothing, nothing, None, ((), ()), None, times, answer.doubts)
+        healthy = replace(seeded[0], timeline=replace(seeded[0].timeline, faults=()), expectations=())
+        always = bool(answer.doubts and modelled(PlannedRun(healthy), measured, 0).doubts)
+        return Compared((0, 0), nothing, nothing, None, ((), ()), None, times, answer.doubts, always)
     by_phase = [_of_phase(measured, phase) for phase in phases]
     answers = [[modelled(each, times, 0) for times in by_phase] for each in map(PlannedRun, seeded)]
     pairs = [(run, each[0]) for run, each in zip(runs, answers, strict=True)]
@@ -147,7 +154,8 @@ def _ways(run: Run, answer: Modelled) -> Iterator[bool]:
 def _loads(run: Run, answer: Modelled) -> Iterator[float]:
     """How far each sampled port's load is from the model's, between the first and the last reading of each window.
 
-    The windows: before the fault, in it, and after the repair from when all flows are home in the lab and in the model.
+    The windows: before the fault; in it, once routes have converged; after the repair from when all flows are home in
+    the lab and in the model. While BGP hunts paths in a direct network packets go round; the model has no such time.
     """
     if run.metrics is None or run.series is None or run.series.ports is None or answer.streams is None:
         return
@@ -158,8 +166,8 @@ def _loads(run: Run, answer: Modelled) -> Iterator[float]:
     for edge, at_ns in zip(edges, planned, strict=True):
         begin_ns = edge.edge.inject_before_ns
         repaired = edge.edge.kind is EdgeKind.REPAIR
-        home_ns = max(_home_ns(run), _model_home_ns(answer)) if repaired else 0
-        windows.append((begin_ns + home_ns, edge.edge.window_end_ns, begin_ns - at_ns))
+        settled_ns = max(_home_ns(run), _model_home_ns(answer)) if repaired else _converged_ns(edge)
+        windows.append((begin_ns + settled_ns, edge.edge.window_end_ns, begin_ns - at_ns))
     for series in run.series.ports.series:
         node, _, port = series.port.port.partition(":")
         at = links.out_of(node, port)
@@ -173,6 +181,11 @@ def _loads(run: Run, answer: Modelled) -> Iterator[float]:
             expected = float(loads(answer.streams, *span)[at] / links.capacity[at])
             if max(found, expected) >= _LEAST_LOAD:
                 yield abs(expected - found) / max(found, _LEAST_LOAD)
+
+
+def _converged_ns(edge: EdgeResult) -> int:
+    """From a fault until the last route changed."""
+    return round((edge.phases.converge.ms or 0) * 1e6)
 
 
 def _home_ns(run: Run) -> int:

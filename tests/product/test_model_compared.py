@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hpn.scenarios.model.failover_times import FailoverTimes
 from tests.product.model_calibration import Row, detail, rows, summary, wanted
@@ -27,7 +28,7 @@ def test_a_row_for_each_topology_and_fault_and_one_for_each_topology() -> None:
     assert len(detail(found).splitlines()[2:]) == 3 * len(TOPOLOGIES) == 33
     assert len(summary(found).splitlines()[2:-2]) == len(TOPOLOGIES)
     each = [(phase, cell.name) for phase, of_phase in wanted().items() for cell in of_phase]
-    assert len(set(each)) == len(each) == 274
+    assert len(set(each)) == len(each) == 270
 
 
 def test_the_row_of_a_topology_has_the_worst_of_its_faults() -> None:
@@ -40,6 +41,11 @@ def test_the_row_of_a_topology_has_the_worst_of_its_faults() -> None:
         "Of 8 paths of queue pairs before, in and after the faults, 2 differ from the lab's.\n"
     )
     assert "| hpn | tor-crash | 2.0% | 0.0% | - | 1.9; 2.0 | 0.14 | 0.0% | not trusted | - |" in detail(found)
+
+
+def test_a_job_that_overloads_links_without_a_fault_is_trusted_in_no_window() -> None:
+    found = (Row("full-mesh", "link-down", None, replace(_job(100, 150, "overload"), always=True)),)
+    assert summary(found).splitlines()[2].endswith("| not trusted | not trusted | - |")
 
 
 def _streams(*, load: float, home_s: tuple[Sequence[float], Sequence[float]], alike: float) -> Compared:

@@ -43,12 +43,22 @@ def test_what_sockperf_says_is_understood() -> None:
         sockperf.parse(client, "sockperf: No messages were received on the server.")
 
 
-def test_the_drill_without_packets_is_otherwise_the_drill_with_them() -> None:
-    busy, idle = load_drill(FOLDER / "job.yaml"), load_drill(FOLDER / "job-idle.yaml")
+@pytest.mark.parametrize("name", ["job", "job-multipath"])
+def test_the_drill_without_packets_is_otherwise_the_drill_with_them(name: str) -> None:
+    busy, idle = load_drill(FOLDER / f"{name}.yaml"), load_drill(FOLDER / f"{name}-idle.yaml")
     assert busy.job is not None
     assert idle.job is not None
     assert busy.job != idle.job == replace(busy.job, work=idle.job.work)
     assert (busy.topology, busy.timeline) == (idle.topology, idle.timeline)
+
+
+def test_multipath_does_the_job_of_rc() -> None:
+    reliable, multipath = load_drill(FOLDER / "job.yaml"), load_drill(FOLDER / "job-multipath.yaml")
+    assert reliable.job is not None
+    assert multipath.job is not None
+    assert multipath.job.transport.multipath is not None
+    assert reliable.job.work == multipath.job.work
+    assert (reliable.topology, reliable.timeline) == (multipath.topology, multipath.timeline)
 
 
 @pytest.mark.parametrize(("mean_ms", "met"), [(245.8, True), (245.9, False)])
@@ -77,9 +87,12 @@ def test_what_a_packet_costs_is_shown_with_its_parts(monkeypatch: pytest.MonkeyP
             self.job = type("Job", (), {"packets": packets})
             self.user_s, self.system_s, self.cpu_s = user_s, system_s, user_s + system_s
 
-    runs = iter([Ran(1024, 2.02, 3.005), Ran(24, 2.0, 3.0)])
+    runs = iter([Ran(1024, 2.02, 3.005), Ran(24, 2.0, 3.0), Ran(2024, 2.05, 3.016), Ran(24, 2.0, 3.0)])
     monkeypatch.setattr(jobs, "_cost", lambda _engine, _drill: next(runs))
-    figure = jobs.virtual_packet(ENGINES["uml-virtual-time"])
-    assert figure.value == pytest.approx(25)
-    assert not figure.met
-    assert figure.note.startswith("user 20.0, system 5.0; 1,000 packets")
+    reliable, multipath = jobs.virtual_packets(ENGINES["uml-virtual-time"])
+    assert reliable.value == pytest.approx(25)
+    assert not reliable.met
+    assert reliable.note.startswith("user 20.0, system 5.0; 1,000 packets")
+    assert multipath.value == pytest.approx(33 / 25)
+    assert not multipath.met
+    assert multipath.note.startswith("33.0 us: user 25.0, system 8.0; 2,000 packets")

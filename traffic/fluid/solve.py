@@ -76,6 +76,12 @@ def proportional_drop(paths: Indices, capacity: Floats, offered: Floats) -> tupl
     raise ValueError("these paths lead round in circles, and what is dropped does not settle")
 
 
+def padded(paths: npt.NDArray[np.int32], hops: int) -> npt.NDArray[np.int32]:
+    """Return the paths with room for so many links; paths with more room are returned as they are."""
+    missing = max(hops - paths.shape[1], 0)
+    return np.pad(paths, ((0, 0), (0, missing)), constant_values=-1)
+
+
 def link_load(paths: Indices, rates: Floats, links: int) -> Floats:
     """Return the load of each of ``links`` links, bit/s; a link counts once for each time it is named."""
     load = np.zeros(links)

@@ -25,18 +25,23 @@ from hpn.testbed.events import Event, EventKind, now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, Role
 from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.srv6_spec import Srv6Spec
 from hpn.testbed.kernel.process import programs, sandbox
-from hpn.testbed.kernel.rtnetlink import rtnl
+from hpn.testbed.kernel.rtnetlink import rtnl, seg6
 from hpn.testbed.kernel.rtnetlink.netlink import Monitor, Netlink
 from hpn.testbed.kernel.rtnetlink.rtnl_events import LinkEvent
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.lab.service import preflight
 from hpn.testbed.lab.wire import wire
 from hpn.testbed.lag.host_nft import NFT
+from hpn.testbed.routing.srv6.plan import UsidPlan
 
 _MEASURED = TypeAdapter(Measured)
 _ELEPHANTS_S = 3.0
 _BESIDE_S = 3
+_EIGHT_PLANES = FabricSpec(planes=8, segments=4, hosts=16, rails=1, aggs=1, srv6=Srv6Spec())
+_ROUTES = 1000
 
 
 def everything(runs: int = 3) -> Iterator[Figure]:
@@ -74,6 +79,29 @@ def bring_up(runs: int) -> Iterator[Figure]:
         "memory without BIRD", converged["memory_mb"], "MB", 150, note="largest resident size of the supervisor"
     )
     yield from _mininet(fabric, up, down)
+    yield from _planes()
+
+
+def _planes() -> Iterator[Figure]:
+    """Measure 64 hosts on eight planes with static SRv6 paths beside BGP: up and converged; a table of 1,000 routes."""
+    fabric = build(_EIGHT_PLANES)
+    converged = _in_sandbox(lambda: asyncio.run(_converge(fabric)))
+    size = f"{len(fabric.nodes)} nodes, {len(fabric.links)} links"
+    yield Figure("eight planes: up and converged", converged["converged_s"], "s", 3, note=size)
+    table = _in_sandbox(lambda: _static_table(fabric))
+    yield Figure("a switch's table of 1,000 static routes", table["ms"], "ms", note="IPv6, in one batch")
+
+
+def _static_table(fabric: Fabric) -> Measured:
+    """Install routes through one neighbour of a switch, without daemons."""
+    switch = next(node.name for node in fabric.nodes if node.is_switch)
+    entry = next(entry for entry in UsidPlan(fabric).table(switch) if entry.gateway)
+    prefixes = (f"2001:db8:{number:x}::/48" for number in range(_ROUTES))
+    batch = [seg6.add_route6(prefix, entry.ifindex, gateway=entry.gateway) for prefix in prefixes]
+    requests = Netlink(wire(fabric, NFT).namespaces[switch])
+    before_ns = now_ns()
+    requests.run(batch)
+    return {"ms": (now_ns() - before_ns) / 1e6}
 
 
 def _mininet(fabric: Fabric, up: float, down: float) -> Iterator[Figure]:

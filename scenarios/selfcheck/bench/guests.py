@@ -13,7 +13,7 @@ from hpn.results.text.figure import Figure
 from hpn.scenarios.drill.load import load_drill
 from hpn.scenarios.run.calibrate import packets_per_s
 from hpn.scenarios.selfcheck.bench import virtual
-from hpn.scenarios.selfcheck.bench.jobs import virtual_packet, virtual_ring
+from hpn.scenarios.selfcheck.bench.jobs import virtual_packets, virtual_ring
 from hpn.testbed.errors import MachineError
 from hpn.testbed.vm import kernel_cache
 from hpn.testbed.vm.engines import ENGINES, EngineSpec
@@ -34,7 +34,7 @@ def guests(runs: int) -> Iterator[Figure]:
         yield _boot(spec, runs, spec.boot_target_s)
         if spec.virtual_time:
             yield from virtual_second(spec)
-            yield virtual_packet(spec)
+            yield from virtual_packets(spec)
             yield virtual_ring(spec)
     built = kernel_cache.newest()
     if built is not None:

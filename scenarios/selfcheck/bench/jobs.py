@@ -30,7 +30,9 @@ from hpn.traffic.job.collective import CollectiveWork
 from hpn.traffic.job.messages import MessageWork
 from hpn.traffic.tools import iperf, sockperf
 
-_DRILL, _IDLE = (Path(__file__).parent / name for name in ("job.yaml", "job-idle.yaml"))
+_DRILL, _IDLE, _MULTIPATH, _MULTIPATH_IDLE = (
+    Path(__file__).parent / f"job{kind}.yaml" for kind in ("", "-idle", "-multipath", "-multipath-idle")
+)
 _OTHERS = ("iperf3", "sockperf")  # sockperf only if installed
 _RING = "link-down-allreduce"
 _PATH_MTU = 4096
@@ -71,14 +73,26 @@ def _ring_ms(ranks: int, size_bytes: int, rate_bps: int, path_mtu: int) -> float
     return 2 * (ranks - 1) / ranks * size_bytes * 8 / rate_bps * wire_bytes(path_mtu) / path_mtu * 1e3
 
 
-def virtual_packet(engine: EngineSpec) -> Figure:
-    """Measure the CPU time per packet of guest kernel, workers and supervisor, less that of a drill without packets."""
-    busy, idle = _cost(engine, load_drill(_DRILL)), _cost(engine, load_drill(_IDLE))
+def virtual_packets(engine: EngineSpec) -> Iterator[Figure]:
+    """Measure the CPU time per packet of guest kernel, workers and supervisor: of RC, and of multipath beside it.
+
+    That of a drill without packets is subtracted.
+    """
+    cost, note = _packet(engine, _DRILL, _IDLE)
+    yield Figure(f"{engine.name}: CPU for a packet of a job", cost, "us", 15, note=note)
+    multipath, note = _packet(engine, _MULTIPATH, _MULTIPATH_IDLE)
+    name = f"{engine.name}: multipath, CPU for a packet over RC's"
+    yield Figure(name, multipath / cost, "x", 1.3, note=f"{multipath:.1f} us: {note}")
+
+
+def _packet(engine: EngineSpec, busy_file: Path, idle_file: Path) -> tuple[float, str]:
+    """Return the CPU time per packet in us, and what it is made of."""
+    busy, idle = _cost(engine, load_drill(busy_file)), _cost(engine, load_drill(idle_file))
     packets, cpu_s = busy.job.packets - idle.job.packets, busy.cpu_s - idle.cpu_s
     user, system = (busy.user_s - idle.user_s) / packets * 1e6, (busy.system_s - idle.system_s) / packets * 1e6
     parts = f"user {user:.1f}, system {system:.1f}"
     note = f"{parts}; {packets:,} packets, {busy.cpu_s:.1f} CPU s with {idle.cpu_s:.1f} for boot and lab"
-    return Figure(f"{engine.name}: CPU for a packet of a job", cpu_s / packets * 1e6, "us", 15, note=note)
+    return cpu_s / packets * 1e6, note
 
 
 def _cost(engine: EngineSpec, drill: Drill) -> _Cost:

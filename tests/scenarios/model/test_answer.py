@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -18,12 +19,17 @@ from hpn.scenarios.drill.planned import PlannedRun
 from hpn.scenarios.expect.metric import MODELLED
 from hpn.scenarios.expect.metrics import METRICS
 from hpn.scenarios.model import answer as answering
-from hpn.scenarios.model import jobs
-from hpn.scenarios.model.answer import ModelAnswer
+from hpn.scenarios.model import jobs, rates
+from hpn.scenarios.model.answer import ModelAnswer, modelled
 from hpn.scenarios.model.failover_times import FailoverTimes, shipped
 from hpn.scenarios.model.page import document
+from hpn.scenarios.model.paths_over_time import Piece
 from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import LinkKind
+from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.lag.host_nft import NFT
+from hpn.traffic.fluid.links import Links
 
 DRILL = """\
 drill: cut
@@ -296,3 +302,41 @@ def _rates_left(name: str) -> list[float | None]:
 def test_what_no_run_has_shown_is_refused_with_the_way_to_measure_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no run in the lab has shown .*link-down failure, outage.*--calibrate"):
         model(drill(tmp_path), FailoverTimes())
+
+
+@pytest.mark.parametrize("preset", ["tiny-torus", "tiny-ub-mesh", "tiny-dragonfly", "tiny-slim-fly"])
+def test_a_way_around_a_cut_link_of_a_direct_network_may_be_longer(tmp_path: Path, preset: str) -> None:
+    fabric = build(PRESETS[preset].spec)
+    mesh = [at for at, link in enumerate(fabric.links) if link.kind is LinkKind.MESH]
+
+    def during(at: int) -> tuple[Piece, Piece]:
+        """The paths before a link is cut, and just before it is back."""
+        cut = drill(tmp_path, target=fabric.links[at].name, topology="scale: 1000", preset=preset, load="10 %")
+        answer = modelled(PlannedRun(cut), shipped(), 1)
+        assert answer.streams is not None
+        before_ns = answer.edges[1].inject_before_ns
+        pieces = answer.streams.ways.pieces
+        return pieces[0], [piece for piece in pieces if piece.begin_ns < before_ns][-1]
+
+    whole, _ = during(mesh[0])
+    at = next(each for each in mesh if (whole.links // 2 == each).any())
+    whole, around = during(at)
+    crossed = (whole.links // 2 == at).any(axis=1)
+    hops = [(piece.links >= 0).sum(axis=1) for piece in (whole, around)]
+    assert around.arrives.all()
+    assert not (around.links // 2 == at).any()
+    assert (hops[1] >= hops[0])[crossed].all()
+    assert (hops[1] == hops[0])[~crossed].all()
+
+
+def test_answers_may_take_longer_ways_than_data() -> None:
+    """A link carries a flow at its full rate, and answers: both lose."""
+    links = Links.of(build(PRESETS["tiny-torus"].spec))
+    paths = (np.array([row], np.int32) for row in ((0, 2), (0, 4, 6)))
+    piece = Piece(0, next(paths), np.array([True]), next(paths), {})
+    bits = 8.0 * 4096
+    offered = np.array([links.capacity[0] / bits])
+    received, load = rates._solved(links, piece, offered, np.array([bits]), float(offered[0]))
+    assert 0.9 * offered[0] < received[0] < offered[0]
+    assert load[0] == links.capacity[0]
+    assert load[6] > 0

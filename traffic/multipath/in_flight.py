@@ -1,33 +1,23 @@
-"""Packets of a multipath queue pair that are under way, and the congestion window that its ports share. PURE.
+"""Number of packets of a multipath queue pair under way, and the congestion window that its ports share. PURE.
 
 Each port has an equal part of the window. With one for all, the port that is served first would take what there is.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-
-import numpy as np
-import numpy.typing as npt
+from collections import defaultdict
 
 _PARTS = 2  # of a window, for each of which an acknowledgement is requested
 
-Places = npt.NDArray[np.intp]
-
 
 class InFlight:
-    """Number of packets under way by the port that they left by. Slots as in ``MultipathRequester``."""
+    """Number of packets under way by the port that they left by; ``total`` by all."""
 
-    def __init__(self, slots: int) -> None:
-        self._port = np.zeros(slots, np.intp)
-        self._packets: Counter[int] = Counter()
+    def __init__(self) -> None:
+        self.total = 0
+        self._packets: defaultdict[int, int] = defaultdict(int)
         self._window = 0  # packets; 0: none
         self._unasked = 0  # sent since an acknowledgement was last requested for the window's sake
-
-    @property
-    def total(self) -> int:
-        """Packets under way by all ports."""
-        return self._packets.total()
 
     def set_window(self, packets: int) -> None:
         """Allow so many packets under way from now on, and at least one by each port."""
@@ -37,20 +27,22 @@ class InFlight:
         """Return how many packets may leave by ``port`` now, of ``most``, if ``ports`` share the window."""
         return min(most, max(self._window // ports, 1) - self._packets[port]) if self._window else most
 
-    def left(self, slots: Places, port: int) -> bool:
+    def left(self, packets: int, port: int) -> bool:
         """Note packets that leave by a port; return True if the last is to request an acknowledgement."""
-        self._port[slots] = port
-        self._packets[port] += len(slots)
-        self._unasked += len(slots)
+        self.total += packets
+        self._packets[port] += packets
+        self._unasked += packets
         asks = 0 < self._window <= _PARTS * self._unasked
         if asks:
             self._unasked = 0
         return asks
 
-    def landed(self, slots: Places) -> None:
-        """Note packets that are no longer under way."""
-        self._packets.subtract(self._port[slots].tolist())
+    def landed(self, packets: int, port: int) -> None:
+        """Note packets that are no longer under way, and by which port they had left."""
+        self.total -= packets
+        self._packets[port] -= packets
 
     def clear(self) -> None:
         """Note that nothing is under way."""
+        self.total = 0
         self._packets.clear()

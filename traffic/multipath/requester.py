@@ -11,24 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from hpn.traffic.multipath.denials import Loss
 from hpn.traffic.multipath.in_flight import InFlight
 from hpn.traffic.multipath.paths import Paths
-from hpn.traffic.multipath.round_trips import MOST_EXPIRIES, RoundTrips
+from hpn.traffic.multipath.round_trips import RoundTrips
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue
+from hpn.traffic.multipath.window import Copy, Flight, Window
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.postings import Postings
 from hpn.traffic.transport.ranges import absolute
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.work import Completion, Status, Transport
-
-_FLIGHT, _LOST, _ARRIVED = 1, 2, 3
-
-Places = npt.NDArray[np.intp]
 
 
 class Heard(NamedTuple):
@@ -52,27 +45,16 @@ class MultipathRequester(Postings):
         super().__init__(transport, first_psn)
         self.paths = paths
         self._trips = trips
-        size = 1 << (transport.window_packets - 1).bit_length()
-        self._mask = size - 1
-        # Of each packet of the window, by its PSN: its last path, its place among all that was sent, and its copies.
-        self._path, self._serial = np.zeros(size, np.intp), np.zeros(size, np.int64)
-        self._sent_ns, self._status = np.zeros(size, np.int64), np.zeros(size, np.uint8)
-        self._copies, self._rtt_ns = np.zeros(size, np.int64), np.zeros(size, np.int64)  # as known when it was sent
-        self._serials = 0  # packets sent in all
-        self._lost = 0  # packets that wait to be sent again
-        self._flying = InFlight(size)
-        self._heard: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # by path: serial of the last packet that arrived
+        self._window = Window(transport.window_packets, first_psn)
+        self._flying = InFlight()
         self._by_value: dict[int, int] = {}
-        self._expiries = np.zeros(size, np.uint8)  # of each packet, as ``RoundTrips`` had them when it left
-        self._oldest_ns: dict[int, int] = {}  # by these: when the oldest packet in flight was sent
         self._timer_ns = 0  # begin of the present try
         self._tries = 0  # expiries since anything arrived
         self._wait_ns = transport.timer.wait_ns(0)
 
     def set_values(self, values: Sequence[EntropyValue]) -> None:
         """Use these entropy values, path by path, from now on."""
-        if len(values) != len(self._heard):
-            self._heard = np.full(len(values), -1, np.int64)
+        self._window.set_paths(len(values))
         self._by_value = {value.sport: path for path, value in enumerate(values)}
         self.paths.move([value.port for value in values])
 
@@ -87,7 +69,7 @@ class MultipathRequester(Postings):
     @property
     def sendable(self) -> bool:
         """True if a packet waits and the window allows it."""
-        return bool(self._lost) or self._sent < self._limit()
+        return bool(self._window.lost) or self._sent < self._limit()
 
     def take(self, port: int, most_packets: int, now_ns: int) -> list[Run]:
         """Return the runs to send now by that port, at most ``most_packets``: first what was lost, then new packets.
@@ -99,16 +81,13 @@ class MultipathRequester(Postings):
         most_packets = self.room(port, most_packets)
         if most_packets <= 0 or not self.paths.carries(port) or self.state is not QpState.READY:
             return runs
-        if self._flying.total == 0:
-            self._oldest_ns.clear()
-            if self._sent == self._acknowledged:
-                self._timer_ns = now_ns
-        if self._lost:
+        if self._flying.total == 0 and self._sent == self._acknowledged:
+            self._timer_ns = now_ns
+        if self._window.lost:
             for start, stop in list(self._lost_runs(port, most_packets)):
                 runs.append(self._run(start, stop, port, now_ns, again=True))
             again = sum(run.count for run in runs)
             self._packets_again += again
-            self._lost -= again
             most_packets -= again
         limit = min(self._limit(), self._sent + most_packets)
         while self._sent < limit:
@@ -132,15 +111,21 @@ class MultipathRequester(Postings):
             return Heard()
         newest = absolute(sack.newest, self._acknowledged)
         trimmed = sack.trimmed and path is not None and self._on_trimmed(newest, path, now_ns)
-        slots, new = self._arrivals(sack, acknowledged)
-        if not len(new):
+        new = self._window.new(acknowledged, sack.bitmap, self._sent)
+        if not new:
             return Heard(trimmed=trimmed)
-        rtt_ns = None if sack.probe else self._round_trip(newest, path, new, now_ns)
-        self._took(new, slots, now_ns)
+        known = self._known(newest, path, new)
+        rtt_ns = None
+        if known is not None and not sack.probe:
+            rtt_ns = now_ns - known.flight.sent_ns
+            self._trips.on_round_trip(rtt_ns)
+        self._took(new, None if sack.probe else known, now_ns)
         self._alive(now_ns)
-        self._acknowledged = max(self._acknowledged, acknowledged)
+        if acknowledged > self._acknowledged:
+            self._acknowledged = acknowledged
+            self._window.advance(acknowledged)
         net_ns = None if rtt_ns is None else rtt_ns - sack.waited_ns
-        return Heard(self._completed(now_ns), len(new), net_ns, len(marked), trimmed)
+        return Heard(self._completed(now_ns), new.bit_count(), net_ns, len(marked), trimmed)
 
     def deadline_ns(self) -> int | None:
         """Return the time at which ``on_timer`` is due; None while nothing is awaited."""
@@ -162,13 +147,9 @@ class MultipathRequester(Postings):
             self._timer_ns = now_ns
             self._timeouts += 1
         if any(due_ns <= now_ns for due_ns in self._expiries_ns()):
-            slots = self._window()
-            patience_ns = np.array([self._trips.patience_ns(expiries) for expiries in range(MOST_EXPIRIES + 1)])
-            late = self._sent_ns[slots] + patience_ns[self._expiries[slots]] <= now_ns
-            lost = slots[late & (self._status[slots] == _FLIGHT)]
-            self._trips.on_expiry(int(self._expiries[lost].max()))
-            self._lose(lost, now_ns)
-            self._look_for_oldest(slots)
+            late = self._window.late(now_ns, self._trips.patience_ns)
+            self._trips.on_expiry(max(copy.flight.expiries for copy in late))
+            self._lose(late, now_ns)
         return [], self.paths.on_timer(now_ns)
 
     def _on_trimmed(self, psn: int, path: int, now_ns: int) -> bool:
@@ -176,14 +157,13 @@ class MultipathRequester(Postings):
 
         It says nothing of packets before it: a switch lets trimmed ones overtake.
         """
-        slot = psn & self._mask
-        known = self._acknowledged <= psn < self._sent and self._status[slot] == _FLIGHT and self._path[slot] == path
-        if not known:
+        if not self._acknowledged <= psn < self._sent:
             return False
-        self._status[slot] = _LOST
-        self._lost += 1
-        self._flying.landed(np.array([slot]))
-        self._look_for_oldest(self._window())
+        copy = self._window.copy(psn)
+        if copy.path != path or not self._window.flies(copy):
+            return False
+        self._window.lose((copy,))
+        self._flying.landed(1, copy.flight.port)
         self._alive(now_ns)
         if self.paths.troubled:
             self.paths.on_arrived((path,))
@@ -196,82 +176,39 @@ class MultipathRequester(Postings):
         if self._tries:
             self._try(0)
 
-    def _arrivals(self, sack: Sack, acknowledged: int) -> tuple[Places, Places]:
-        """Return the slots of the window, and of those packets that the acknowledgement is the first to report."""
-        slots, first = self._window(), self._acknowledged
-        there = np.zeros(len(slots), np.bool_)
-        there[: max(acknowledged - first, 0)] = True
-        if sack.bitmap:
-            bits = np.unpackbits(np.frombuffer(sack.bitmap, np.uint8), bitorder="little").nonzero()[0]
-            at = bits + (acknowledged + 1 - first)
-            there[at[(at >= 0) & (at < len(slots))]] = True
-        found: Places = slots[there & (self._status[slots] != _ARRIVED)]
-        return slots, found
-
-    def _round_trip(self, newest: int, path: int | None, new: Places, now_ns: int) -> int | None:
-        """Return the round trip of the newest packet, if it is new and came by the path that it was last sent by."""
-        slot = newest & self._mask
-        if path is None or slot not in new or self._path[slot] != path:
+    def _known(self, newest: int, path: int | None, new: int) -> Copy | None:
+        """Return the newest packet if it is new and came by the path that it was last sent by."""
+        if path is None or newest < self._acknowledged or not new >> newest - self._acknowledged & 1:
             return None
-        self._heard[path] = max(self._heard[path], self._serial[slot])
-        rtt_ns = now_ns - int(self._sent_ns[slot])
-        self._trips.on_round_trip(rtt_ns)
-        return rtt_ns
+        copy = self._window.copy(newest)
+        return copy if copy.path == path else None
 
-    def _took(self, new: Places, slots: Places, now_ns: int) -> None:
+    def _took(self, new: int, newest: Copy | None, now_ns: int) -> None:
         """Note arrivals, and what is lost as later packets of its path have arrived."""
-        sure = new[self._copies[new] == 1]  # which copy of another has arrived is not known
-        paths = self._path[sure]
-        np.maximum.at(self._heard, paths, self._serial[sure])
+        landed = self._window.land(new, newest)
         if self.paths.troubled:
-            self.paths.on_arrived(set(paths.tolist()))
-        flew = new[self._status[new] == _FLIGHT]
-        self._lost -= len(new) - len(flew)
-        self._flying.landed(flew)
-        self._status[new] = _ARRIVED
-        overtaken = (self._status[slots] == _FLIGHT) & (self._serial[slots] < self._heard[self._path[slots]])
-        if overtaken.any():
-            self._lose(slots[overtaken], now_ns)
-        self._look_for_oldest(slots)
+            self.paths.on_arrived(set(landed.paths))
+        for port, packets in landed.by_port:
+            self._flying.landed(packets, port)
+        if landed.overtaken:
+            self._lose(landed.overtaken, now_ns)
 
-    def _lose(self, slots: Places, now_ns: int) -> None:
-        self._status[slots] = _LOST
-        self._lost += len(slots)
-        self._flying.landed(slots)
-        in_order = slots[np.argsort(self._serial[slots])]
-        paths, first = np.unique(self._path[in_order], return_index=True)
-        firsts = in_order[first]
-        known = zip(paths.tolist(), self._sent_ns[firsts].tolist(), self._rtt_ns[firsts].tolist(), strict=True)
-        self.paths.on_lost(map(Loss._make, known), now_ns)
-
-    def _look_for_oldest(self, slots: Places) -> None:
-        self._oldest_ns.clear()
-        if self._flying.total:
-            flying = slots[self._status[slots] == _FLIGHT]
-            for expiries in np.unique(self._expiries[flying]).tolist():
-                self._oldest_ns[expiries] = int(self._sent_ns[flying[self._expiries[flying] == expiries]].min())
+    def _lose(self, copies: Sequence[Copy], now_ns: int) -> None:
+        for copy in copies:
+            self._flying.landed(1, copy.flight.port)
+        self.paths.on_lost(self._window.lose(copies), now_ns)
 
     def _expiries_ns(self) -> list[int]:
         """Return when the oldest packets in flight count as lost."""
         patience_ns = self._trips.patience_ns
-        return [since_ns + patience_ns(expiries) for expiries, since_ns in self._oldest_ns.items()]
-
-    def _window(self) -> Places:
-        """Return the slots of all packets that are sent and not acknowledged up to, in order."""
-        return np.arange(self._acknowledged, self._sent) & self._mask
+        return [since_ns + patience_ns(expiries) for expiries, since_ns in self._window.oldest_ns()]
 
     def _lost_runs(self, port: int, most: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of lost packets that may go by that port, at most ``most`` in all."""
-        psns = self._acknowledged + (self._status[self._window()] == _LOST).nonzero()[0]
+        psns = sorted(self._window.lost)
         if self.paths.carrying_ports > 1:
-            left_by = [self.paths.port(path) for path in self._path[psns & self._mask].tolist()]
-            psns = psns[np.array([self._may_follow(port, left) for left in left_by], np.bool_)]
-        psns = psns[:most]
-        if not len(psns):
-            return
-        starts = np.flatnonzero(np.diff(psns, prepend=psns[0] - 2) != 1).tolist()
-        for first, end in zip(starts, [*starts[1:], len(psns)], strict=True):
-            at, stop = int(psns[first]), int(psns[end - 1]) + 1
+            psns = [psn for psn in psns if self._may_follow(port, self.paths.port(self._window.copy(psn).path))]
+        for at, stop in _ranges(psns[:most]):
             while at < stop:  # a run ends with its message
                 until = min(stop, self._message_of(at).stop)
                 yield at, until
@@ -287,15 +224,10 @@ class MultipathRequester(Postings):
         message = self._message_of(start)
         stop = min(stop, message.stop)
         count = stop - start
-        slots = np.arange(start, stop) & self._mask
         paths = self.paths.take(port, count)
-        self._path[slots], self._sent_ns[slots], self._status[slots] = paths, now_ns, _FLIGHT
-        self._serial[slots] = np.arange(self._serials, self._serials + count)
-        self._copies[slots] = self._copies[slots] + 1 if again else 1
-        self._rtt_ns[slots], self._expiries[slots] = self._trips.smooth_ns, self._trips.expiries
-        self._oldest_ns.setdefault(self._trips.expiries, now_ns)
-        self._serials += count
-        asks = self._flying.left(slots, port)
+        trips = self._trips
+        self._window.send(Flight(start, paths, port, now_ns, trips.smooth_ns, trips.expiries, again=again))
+        asks = self._flying.left(count, port)
         last = again or asks or stop == self._acknowledged + self._transport.window_packets
         return Run(message.request, start - message.start, count, start, again, last, paths)
 
@@ -305,7 +237,15 @@ class MultipathRequester(Postings):
         self._wait_ns = self._transport.timer.wait_ns(tries)
 
     def _end(self, status: Status, now_ns: int) -> list[Completion]:
-        self._lost = 0
+        self._window.clear()
         self._flying.clear()
-        self._oldest_ns.clear()
         return super()._end(status, now_ns)
+
+
+def _ranges(psns: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of consecutive ones among ascending numbers: the first, and the one after the last."""
+    start = 0
+    for at in range(1, len(psns) + 1):
+        if at == len(psns) or psns[at] != psns[at - 1] + 1:
+            yield psns[start], psns[at - 1] + 1
+            start = at

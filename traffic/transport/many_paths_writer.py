@@ -23,6 +23,8 @@ _VARYING = np.dtype(
 """Varying fields of full-size packets, contiguous in their heads: PSN, RETH and the payload's head."""
 _SMALL = 8  # packets up to which one at a time is faster
 _LAYOUT = EXTENSIONS.index(RETH_BYTES)
+_U64 = (1 << 64) - 1
+_ASK = wire.ACK_REQUEST >> 24  # in the first byte of the word that holds the PSN
 
 
 class ManyPathsWriter:
@@ -87,14 +89,8 @@ class ManyPathsWriter:
     def _write_full(self, runs: Sequence[tuple[int, Entry, int]]) -> None:
         """Write full-size packets."""
         rows = np.concatenate([np.arange(row, row + count) for row, _, count in runs])
-        path = np.concatenate([np.array(entry.paths[:count]) for _, entry, count in runs])
-        varying = np.empty(len(rows), _VARYING)
-        varying["size"] = self._path_mtu
-        at = 0
-        for _, entry, count in runs:
-            self._fill(varying[at : at + count], entry, count)
-            at += count
-        raw = varying.view(np.uint8).reshape(len(rows), -1)
+        path = np.array([path for _, entry, count in runs for path in entry.paths[:count]])
+        raw = self._varying(runs)
         heads, common = self._rows.heads, self._tables.common
         end = common + RETH_BYTES + PAYLOAD_HEAD_BYTES
         heads[rows, :common] = self._tables.heads[path]
@@ -107,17 +103,28 @@ class ManyPathsWriter:
         self._icrcs[rows] = constant ^ self._icrc.of_offsets(self._offsets, raw)
         self._rows.lengths[rows] = end, self._path_mtu - PAYLOAD_HEAD_BYTES, ICRC_BYTES
 
-    def _fill(self, varying: np.ndarray[tuple[int], np.dtype[np.void]], entry: Entry, count: int) -> None:
-        """Fill in the varying fields of an entry's first ``count`` packets."""
-        _, psn, first, _, _, _, _, sent_ns, _ = entry.numbers
-        numbers = np.arange(psn, psn + count) & wire.PSN_MASK
-        numbers[list(self._asking(entry, count))] |= wire.ACK_REQUEST
-        varying["psn"] = numbers
-        begin = entry.address + first * self._path_mtu
-        varying["address"] = np.arange(count, dtype=np.uint64) * np.uint64(self._path_mtu) + np.uint64(begin)
-        varying["key"] = self._tables.envelopes[entry.paths[0]].r_key
-        varying["word"] = entry.words[:count]
+    def _varying(self, runs: Sequence[tuple[int, Entry, int]]) -> wire.U8:
+        """Return the varying bytes of the first ``count`` packets of each entry."""
+        of_runs, asking, total = [], list[int](), 0
+        for _, entry, count in runs:
+            path, number, index, _, _, _, _, at_ns, _ = entry.numbers
+            address = entry.address + (index - total) * self._path_mtu
+            of_runs.append((number - total & _U64, address & _U64, self._tables.envelopes[path].r_key, at_ns))
+            asking += [total + at for at in self._asking(entry, count)]
+            total += count
+        psn, begin, key, sent_ns = (
+            np.array(column, np.uint64).repeat([count for _, _, count in runs]) for column in zip(*of_runs, strict=True)
+        )
+        place = np.arange(total, dtype=np.uint64)
+        varying = np.empty(total, _VARYING)
+        varying["psn"] = psn + place & np.uint64(wire.PSN_MASK)
+        varying["address"] = begin + place * np.uint64(self._path_mtu)
+        varying["key"], varying["size"] = key, self._path_mtu
+        varying["word"] = np.concatenate([entry.words[:count] for _, entry, count in runs])
         varying["sent_ns"] = sent_ns
+        raw = varying.view(np.uint8).reshape(total, -1)
+        raw[asking, 0] |= _ASK
+        return raw
 
     def _asking(self, entry: Entry, count: int) -> Iterator[int]:
         """Yield those of the first ``count`` packets of an entry that request an acknowledgement."""

@@ -125,9 +125,10 @@ class Link:
     def under_way(self, port: int) -> int:
         """Packets that the sender takes for under way, by the port that they last left by."""
         last: dict[int, Wire] = {packet.psn24: packet for _, packet in self.sent}
-        slots = self.requester._window()
-        psns = (self.requester._acknowledged + (self.requester._status[slots] == 1).nonzero()[0]) & PSN_MASK
-        return sum(self.paths.port(last[psn].path) == port for psn in psns.tolist())
+        window = self.requester._window
+        copies = map(window.copy, range(self.requester._acknowledged, self.requester._sent))
+        psns = [copy.psn & PSN_MASK for copy in copies if window.flies(copy)]
+        return sum(self.paths.port(last[psn].path) == port for psn in psns)
 
     def _may_send(self) -> bool:
         return self.requester.sendable and any(map(self._open, (0, 1)))

@@ -44,7 +44,7 @@ class _Seen:
 
 
 def measured_in(folders: Sequence[Path]) -> FailoverTimes:
-    """Return the times of these run folders.
+    """Return the times of these run folders, but for those in which no flow had to move.
 
     InputError for a run that is incomplete, has no streams or was not in virtual time.
     """
@@ -52,8 +52,10 @@ def measured_in(folders: Sequence[Path]) -> FailoverTimes:
     times: list[Times] = []
     for folder in folders:
         whole = _whole(folder)
-        times += _times(whole, len(sources))
-        sources.append(_source(whole))
+        found = list(_times(whole, len(sources)))
+        if found:
+            times += found
+            sources.append(_source(whole))
     return FailoverTimes(tuple(sources), tuple(times))
 
 

@@ -78,8 +78,8 @@ def proportional_drop(paths: Indices, capacity: Floats, offered: Floats) -> tupl
 
 def padded(paths: npt.NDArray[np.int32], hops: int) -> npt.NDArray[np.int32]:
     """Return the paths with room for so many links; paths with more room are returned as they are."""
-    missing = max(hops - paths.shape[1], 0)
-    return np.pad(paths, ((0, 0), (0, missing)), constant_values=-1)
+    missing = hops - paths.shape[1]
+    return paths if missing <= 0 else np.pad(paths, ((0, 0), (0, missing)), constant_values=-1)
 
 
 def link_load(paths: Indices, rates: Floats, links: int) -> Floats:

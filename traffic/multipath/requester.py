@@ -19,7 +19,7 @@ from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.multipath.window import Copy, Flight, Window
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.postings import Postings
-from hpn.traffic.transport.ranges import absolute
+from hpn.traffic.transport.ranges import Ranges, absolute
 from hpn.traffic.transport.requester import Run
 from hpn.traffic.transport.work import Completion, Status, Transport
 
@@ -114,12 +114,12 @@ class MultipathRequester(Postings):
         new = self._window.new(acknowledged, sack.bitmap, self._sent)
         if not new:
             return Heard(trimmed=trimmed)
-        known = self._known(newest, path, new)
+        known = None if sack.probe else self._known(newest, path, new)
         rtt_ns = None
-        if known is not None and not sack.probe:
+        if known is not None:
             rtt_ns = now_ns - known.flight.sent_ns
             self._trips.on_round_trip(rtt_ns)
-        self._took(new, None if sack.probe else known, now_ns)
+        self._took(new, known, now_ns)
         self._alive(now_ns)
         if acknowledged > self._acknowledged:
             self._acknowledged = acknowledged
@@ -208,7 +208,10 @@ class MultipathRequester(Postings):
         psns = sorted(self._window.lost)
         if self.paths.carrying_ports > 1:
             psns = [psn for psn in psns if self._may_follow(port, self.paths.port(self._window.copy(psn).path))]
-        for at, stop in _ranges(psns[:most]):
+        wanted = Ranges()
+        for psn in psns[:most]:
+            wanted.add(psn, psn + 1)
+        for at, stop in wanted.parts:
             while at < stop:  # a run ends with its message
                 until = min(stop, self._message_of(at).stop)
                 yield at, until
@@ -240,12 +243,3 @@ class MultipathRequester(Postings):
         self._window.clear()
         self._flying.clear()
         return super()._end(status, now_ns)
-
-
-def _ranges(psns: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of consecutive ones among ascending numbers: the first, and the one after the last."""
-    start = 0
-    for at in range(1, len(psns) + 1):
-        if at == len(psns) or psns[at] != psns[at - 1] + 1:
-            yield psns[start], psns[at - 1] + 1
-            start = at

@@ -34,7 +34,7 @@ class Flight:
         self.sent_ns, self.rtt_ns, self.expiries, self.again = sent_ns, rtt_ns, expiries, again
         self.serial = 0
         self.flying = count
-        self.states = bytearray(b"\1" * count)
+        self.states = bytearray([_FLIGHT]) * count
         self.split = False
 
 
@@ -139,7 +139,7 @@ class Window:
                 by_port.append((flight.port, flew))
             if flew < end - begin:
                 self.lost.difference_update(range(flight.start + begin, flight.start + end))
-            flight.states[begin:end] = b"\3" * (end - begin)
+            flight.states[begin:end] = bytes([_ARRIVED]) * (end - begin)
             if not flight.again:  # else it is not known which copy has arrived
                 paths = flight.paths[begin:end]
                 sure += paths

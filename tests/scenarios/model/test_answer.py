@@ -30,6 +30,7 @@ from hpn.testbed.fabric.model import LinkKind
 from hpn.testbed.fabric.presets import PRESETS
 from hpn.testbed.lag.host_nft import NFT
 from hpn.traffic.fluid.links import Links
+from hpn.traffic.fluid.solve import padded
 
 DRILL = """\
 drill: cut
@@ -327,6 +328,13 @@ def test_a_way_around_a_cut_link_of_a_direct_network_may_be_longer(tmp_path: Pat
     assert not (around.links // 2 == at).any()
     assert (hops[1] >= hops[0])[crossed].all()
     assert (hops[1] == hops[0])[~crossed].all()
+
+
+def test_paths_with_room_are_not_copied() -> None:
+    """The model asks for each flow that moves, of up to a million."""
+    paths = np.zeros((4, 6), np.int32)
+    assert padded(paths, 5) is padded(paths, 6) is paths
+    assert padded(paths, 7)[:, 6].tolist() == [-1] * 4
 
 
 def test_answers_may_take_longer_ways_than_data() -> None:

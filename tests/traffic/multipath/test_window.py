@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.window import Copy, Flight, Window
 
-PATHS, WINDOW = 5, 24
+PATHS, WINDOW, STEPS = 5, 24, 60
 
 
 class Plain:
@@ -50,7 +50,7 @@ def test_it_finds_what_looking_at_all_packets_finds(seed: int, first: int) -> No
     window.set_paths(PATHS)
     acknowledged = sent = first
     there: set[int] = set()  # at the receiver
-    for now_ns in range(60):
+    for now_ns in range(STEPS):
         if draw.random() < 0.6 and sent - acknowledged < WINDOW:
             count = draw.randint(1, min(6, WINDOW - (sent - acknowledged)))
             _send(window, plain, sent, [draw.randrange(PATHS) for _ in range(count)], now_ns, again=False)

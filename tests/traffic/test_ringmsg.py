@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -85,28 +85,49 @@ def test_datagrams_of_a_socket_keep_their_order(ring: Ring, sockets: list[socket
     assert [data[0] for _, data, _ in _take(receiver)] == list(range(30))
 
 
-def test_a_socket_is_asked_for_about_as_many_as_came_last(sockets: list[socket.socket]) -> None:
-    class Counting(Ring):
-        asked = 0
+class _Counting(Ring):
+    asked = 0
 
-        def put(self, requests: uring.Requests) -> None:
-            self.asked = len(requests)
-            super().put(requests)
+    def put(self, requests: uring.Requests) -> None:
+        self.asked = len(requests)
+        super().put(requests)
 
+
+@pytest.fixture
+def counting() -> Iterator[_Counting]:
     try:
-        ring = Counting(64)
+        found = _Counting(64)
     except OSError:
         pytest.skip("no io_uring with what is needed here")
+    yield found
+    found.close()
+
+
+def _asked(ring: _Counting, sockets: list[socket.socket], arrivals: Iterable[int]) -> list[int]:
+    """Requests for one socket at each receive, while so many arrive there before it."""
     receiver, asked = _receiver(ring, sockets), []
-    for came in (0, 2, 40, 0, 0, 9, 0, 0, 0):  # each receive takes what there is, as far as it asked
-        for k in range(came):
+    for count in arrivals:
+        for k in range(count):
             sockets[3].sendto(bytes([k]), sockets[1].getsockname())
         receiver.receive()
         asked.append(ring.asked - 2 * 2)  # less what the two others are asked for
-    # Twice as many after it gave all, but no more than its share of the memory, 48 / 3; after 5 of 16 two more than
-    # came; 7 although none came, as that is not 8 too many.
-    assert asked == [2, 2, 4, 8, 16, 16, 16, 7, 7]
-    ring.close()
+    return asked
+
+
+def test_a_socket_that_gave_all_is_asked_for_twice_as_many(counting: _Counting, sockets: list[socket.socket]) -> None:
+    # At most its share of the memory, 48 / 3.
+    assert _asked(counting, sockets, (0, 2, 40, 0, 0)) == [2, 2, 4, 8, 16]
+
+
+def test_many_after_few_come_in_one_batch(counting: _Counting, sockets: list[socket.socket]) -> None:
+    asked = _asked(counting, sockets, (12, 0, 0) + 20 * (12, 1))
+    assert set(asked[4:]) == {16}
+
+
+def test_a_socket_is_asked_for_fewer_when_long_no_more_came(counting: _Counting, sockets: list[socket.socket]) -> None:
+    asked = _asked(counting, sockets, (12, 0, 0, 12, *200 * (1,)))
+    assert asked[20] == 16
+    assert asked[-1] == 8
 
 
 def test_what_a_socket_refuses_is_counted(ring: Ring, sockets: list[socket.socket]) -> None:

@@ -17,9 +17,11 @@ from hpn.traffic.io.sendmmsg import PacketRows
 from hpn.traffic.io.uring import Requests, Ring
 
 _SPARE = 2
-"""Receives requested beyond the last count: a refused one shows that the socket is empty."""
+"""Receives requested beyond the most expected: a refused one shows that the socket is empty."""
 _SLACK = 8
 """Surplus below which the number of receives is not lowered, so that requests rarely change."""
+_FADE = 1 / 64
+"""Part by which the most expected shrinks each time: a refused receive costs far less than a second batch."""
 
 
 class RingSender:
@@ -62,6 +64,7 @@ class RingReceiver:
         self._sockets = np.array(sockets, np.int32)
         self._most = max(into.capacity // max(len(sockets), 1), 1)
         self._asked = np.full(len(sockets), min(_SPARE, self._most))
+        self._expected = np.zeros(len(sockets))  # most that arrived of late
         self._requests = _messages(uring.RECEIVE_MESSAGE, into.headers_at, into.capacity)
         self._ask()
 
@@ -87,13 +90,14 @@ class RingReceiver:
         return self._into.chosen(rows, results[came].astype(np.uint32), owners) if len(rows) else None, more
 
     def _learn(self, counts: npt.NDArray[np.intp]) -> bool:
-        """Request as many as arrived, plus a spare; return True if a socket filled all its requests."""
+        """Request as many as arrived at most of late, and spares; return True if a socket filled all its requests."""
         full = counts >= self._asked
         more = bool(full.any())
-        if more or (counts + _SLACK < self._asked).any():
-            wanted = np.where(full, 2 * self._asked, counts + _SPARE)
-            keep = ~full & (counts + _SLACK >= self._asked)
-            self._asked = np.minimum(np.where(keep, self._asked, wanted), self._most)
+        self._expected = np.maximum(counts, self._expected * (1 - _FADE))
+        surplus = self._asked - self._expected > _SPARE + _SLACK
+        if more or surplus.any():
+            fewer = np.where(surplus, np.ceil(self._expected) + _SPARE, self._asked)
+            self._asked = np.minimum(np.where(full, 2 * self._asked, fewer), self._most).astype(np.intp)
             self._ask()
         return more
 

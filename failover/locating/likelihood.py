@@ -6,7 +6,7 @@ Greedy, as set cover, but each step takes the suspect that explains most, by the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,25 @@ _SURE = 5.0
 _ROUNDS = 5
 _MOST_LOSS = 0.999999
 _Index = npt.NDArray[np.intp]
-_Effect = Callable[["_Crossings", Reals, Reals], tuple[Reals, Reals]]
-"""How suspects lose packets on the paths across them: by how much each makes the counts likelier, and its rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """How a suspect loses packets on the paths across it.
+
+    ``hit`` gets the losses of its paths that nothing else explains, and returns those that tell its rate. ``weigh``
+    gets by how much (natural logarithm) that rate makes the counts of each path likelier, and returns what counts.
+    """
+
+    hit: Callable[[Reals], Row]
+    weigh: Callable[[Reals], Reals]
+    rarity: float  # natural logarithm of how much rarer such a fault is
+    firsts: int  # suspects that an explanation may begin with, the likeliest of them
+
+
+_ON_ALL = _Effect(lambda excess: np.ones(len(excess), dtype=np.bool_), lambda likelier: likelier, 0.0, 8)
+_ON_SOME = _Effect(lambda excess: excess > 0, lambda likelier: np.logaddexp(0, likelier) - np.log(2), 3.0, 1)
+"""Each path across a suspect is hit or spared with equal chances, as by a fault in some hash buckets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +79,20 @@ def likelihood(seen: Seen) -> Sequence[Accused]:
     among all suspects, each of them as likely beforehand.
     """
     crossings = _Crossings.of(seen)
-    found = max((_explained(crossings, effect) for effect in (_on_all, _on_some)), key=lambda each: each.score)
+    found = [each for effect in (_ON_ALL, _ON_SOME) for each in _explanations(crossings, effect)]
+    if not found:
+        return []
+    best = max(found, key=lambda each: each.score)
+    odds = dict[frozenset[int], float]()
+    for explanation in found:
+        named = explanation.suspects
+        odds[named] = max(odds.get(named, 0.0), math.exp(explanation.score - best.score))
     suspects = seen.suspects.suspects
-    return [Accused(suspects[each.suspect], each.rate, each.confidence) for each in found.blamed]
+    accused = []
+    for each in best.blamed:
+        share = sum(odd for named, odd in odds.items() if each.suspect in named) / sum(odds.values())
+        accused.append(Accused(suspects[each.suspect], each.rate, each.confidence * share))
+    return sorted(accused, key=lambda each: -each.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +102,43 @@ class _Explanation:
     blamed: Sequence[_Blamed]
     score: float
 
+    @property
+    def suspects(self) -> frozenset[int]:
+        """Numbers of the suspects."""
+        return frozenset(each.suspect for each in self.blamed)
 
-def _explained(crossings: _Crossings, effect: _Effect) -> _Explanation:
-    """Take suspects one after the other; after each, those before are chosen again in the light of all others."""
-    needed = math.log(len(crossings.seen.suspects.suspects) + 1) + _SURE
+
+def _explanations(crossings: _Crossings, effect: _Effect) -> Iterator[_Explanation]:
+    """Yield explanations that begin with each of the likeliest suspects.
+
+    A part that two faults have in common may alone be likelier than each of them, and less likely than both.
+    """
+    for gain, first in _best(crossings, (), effect, effect.firsts):
+        explanation = _grown(crossings, gain, first, effect)
+        if explanation.blamed:
+            yield explanation
+
+
+def _grown(crossings: _Crossings, gain: float, first: _Blamed, effect: _Effect) -> _Explanation:
+    """Add suspects one after the other; after each, those before are chosen again in the light of all others."""
+    needed = math.log(len(crossings.seen.suspects.suspects) + 1) + _SURE + effect.rarity
     blamed: list[_Blamed] = []
-    score = 0.0
-    while len(blamed) < MOST_FAULTS:
-        gain, found = _best(crossings, blamed, effect)
-        if found is None or gain < needed:
-            break
-        blamed = _chosen_again(crossings, [*blamed, found], effect)
-        score += gain - needed
-    return _Explanation(blamed, score)
+    found = [(gain, first)]
+    while found and found[0][0] >= needed and len(blamed) < MOST_FAULTS:
+        blamed = _chosen_again(crossings, [*blamed, found[0][1]], effect)
+        found = _best(crossings, blamed, effect)
+    return _Explanation(blamed, _worth(crossings, blamed, effect) - needed * len(blamed))
+
+
+def _worth(crossings: _Crossings, blamed: Sequence[_Blamed], effect: _Effect) -> float:
+    """Return by how much (natural logarithm) these together make the counts likelier."""
+    seen, worth = crossings.seen, 0.0
+    arriving = np.full(len(seen.sent), 1 - seen.healthy)
+    for each in blamed:
+        paths = np.flatnonzero(seen.suspects.crossed[each.suspect])
+        worth += effect.weigh(_likelier(seen, paths, 1 - arriving[paths], each.rate)).sum()
+        arriving[each.hit] *= 1 - each.rate
+    return worth
 
 
 def _chosen_again(crossings: _Crossings, blamed: list[_Blamed], effect: _Effect) -> list[_Blamed]:
@@ -94,27 +146,30 @@ def _chosen_again(crossings: _Crossings, blamed: list[_Blamed], effect: _Effect)
     for _ in range(_ROUNDS if len(blamed) > 1 else 0):
         before = [each.suspect for each in blamed]
         for at in range(len(blamed)):
-            _, found = _best(crossings, blamed[:at] + blamed[at + 1 :], effect)
-            if found is not None:
+            for _, found in _best(crossings, blamed[:at] + blamed[at + 1 :], effect):
                 blamed = [*blamed[:at], found, *blamed[at + 1 :]]
         if [each.suspect for each in blamed] == before:
             break
     return blamed
 
 
-def _best(crossings: _Crossings, blamed: Sequence[_Blamed], effect: _Effect) -> tuple[float, _Blamed | None]:
-    """Return the suspect that explains most of what these leave, and by how much it makes the counts likelier."""
+def _best(
+    crossings: _Crossings, blamed: Sequence[_Blamed], effect: _Effect, most: int = 1
+) -> list[tuple[float, _Blamed]]:
+    """Return the suspects that explain most of what these leave, best first, and by how much each makes it likelier."""
     seen = crossings.seen
     arriving = np.full(len(seen.sent), 1 - seen.healthy)
     for each in blamed:
         arriving[each.hit] *= 1 - each.rate
     gains, rates = _gains(crossings, 1 - arriving, effect)
-    if not gains.size or gains.max() <= 0:
-        return 0.0, None
-    best = int(gains.argmax())
-    share = float(1 / np.exp(np.minimum(gains - gains[best], 0)).sum())
-    rate = min(float(rates[best]), _MOST_LOSS)
-    return float(gains[best]), _Blamed(best, rate, seen.suspects.crossed[best] & (seen.lost > 0), share)
+    found = []
+    for at in np.argsort(-gains, kind="stable")[:most]:
+        if gains[at] > 0:
+            share = float(1 / np.exp(np.minimum(gains - gains[at], 0)).sum())
+            rate = min(float(rates[at]), _MOST_LOSS)
+            hit = seen.suspects.crossed[at] & (seen.lost > 0)
+            found.append((float(gains[at]), _Blamed(int(at), rate, hit, share)))
+    return found
 
 
 def _gains(crossings: _Crossings, base: Reals, effect: _Effect) -> tuple[Reals, Reals]:
@@ -122,31 +177,18 @@ def _gains(crossings: _Crossings, base: Reals, effect: _Effect) -> tuple[Reals, 
     seen = crossings.seen
     expected = base * seen.sent
     excess = np.maximum(seen.lost - expected, 0) * (seen.lost > 2 * expected)
-    gains, rates = effect(crossings, base, excess)
-    return np.where(crossings.summed(excess[crossings.path]) > 0, gains, 0), rates
+    path, suspect = crossings.path, crossings.suspect
+    left = excess[path]
+    hit = effect.hit(left)
+    sent = crossings.summed(seen.sent[path] * hit)
+    rates = np.clip(crossings.summed(left * hit) / np.maximum(sent, 1), HEALTHY_LOSS, _MOST_LOSS)
+    gains = crossings.summed(effect.weigh(_likelier(seen, path, base[path], rates[suspect])))
+    return np.where(crossings.summed(left) > 0, gains, 0), rates
 
 
-def _on_all(crossings: _Crossings, base: Reals, excess: Reals) -> tuple[Reals, Reals]:
-    rates = _rates(crossings, excess, np.ones(len(crossings.path), dtype=np.bool_))
-    return crossings.summed(_likelier(crossings, base, rates)), rates
-
-
-def _on_some(crossings: _Crossings, base: Reals, excess: Reals) -> tuple[Reals, Reals]:
-    """Return the same if each path across a suspect is hit or spared with equal chances."""
-    rates = _rates(crossings, excess, excess[crossings.path] > 0)
-    return crossings.summed(np.logaddexp(0, _likelier(crossings, base, rates)) - np.log(2)), rates
-
-
-def _rates(crossings: _Crossings, excess: Reals, hit: Row) -> Reals:
-    """Return each suspect's rate of loss on the crossings that it hits."""
-    sent = crossings.summed(crossings.seen.sent[crossings.path] * hit)
-    return np.clip(crossings.summed(excess[crossings.path] * hit) / np.maximum(sent, 1), HEALTHY_LOSS, _MOST_LOSS)
-
-
-def _likelier(crossings: _Crossings, base: Reals, rates: Reals) -> Reals:
-    """Return the natural logarithm by which a suspect's rate makes the counts of each path across it likelier."""
-    lost, sent = crossings.seen.lost[crossings.path], crossings.seen.sent[crossings.path]
-    before, rate = base[crossings.path], rates[crossings.suspect]
+def _likelier(seen: Seen, paths: _Index, before: Reals, rate: Reals | float) -> Reals:
+    """Return the natural logarithm by which a rate of loss beside the one before makes the counts of paths likelier."""
+    lost, sent = seen.lost[paths], seen.sent[paths]
     after = before + rate - before * rate
     found: Reals = lost * np.log(after / before) + (sent - lost) * np.log1p(-rate)
     return found

@@ -14,9 +14,9 @@ from hpn.failover.locating.seen import HEALTHY_LOSS, Accused, Counts, Reals
 
 STEP_NS = 100_000_000
 WINDOWS_NS = (500_000_000, 3_000_000_000, 30_000_000_000)
-"""Intervals that a round looks back over, shortest first: the first in which the method is sure counts."""
+"""Intervals that a round looks back over, if the method is not sure of all since the first loss in the longest."""
 
-_OVER = 9.0
+_OVER, _NEARLY_OVER = 9.0, 4.5
 """Natural logarithm of the odds that a fault has ended: with none of 9 expected losses, wrong in one case of 8,000."""
 
 
@@ -96,19 +96,34 @@ class Answering:
 
 def _round(seen: Observed, method: Method, since: int, end: int, step: int) -> Round:
     """Return the answer at a bin from the bins after ``since``."""
-    locate = method.load()
-    accused: tuple[Accused, ...] = ()
-    for window_ns in WINDOWS_NS:
-        begin = max(since, end - window_ns // seen.bins.width_ns)
+    locate, width_ns = method.load(), seen.bins.width_ns
+    begin, accused = since, tuple[Accused, ...]()
+    for begin in _begins(seen, since, end):
         found = still_there(seen, locate(seen.between(begin, end)), range(begin, end, step))
         if found and found[0].confidence >= method.sure:
             accused = found
             break
-    return Round(seen.at_ns(end), window_ns, accused)
+    return Round(seen.at_ns(end), (end - begin) * width_ns, accused)
+
+
+def _begins(seen: Observed, since: int, end: int) -> Iterator[int]:
+    """Yield the bins to look back to: that of the first loss, from which on a method is surest; those of the windows.
+
+    Losses before a time in which as many again were due, and none came, are another matter. A bad observation of a
+    healthy path may be the first; a fault just begun shows best in a short window then.
+    """
+    windows = [max(since, end - window_ns // seen.bins.width_ns) for window_ns in WINDOWS_NS]
+    lost = seen.lost[:, windows[-1] : end + 1].sum(axis=0)
+    lossy = np.flatnonzero(np.diff(lost))
+    if len(lossy):
+        rates = (lost[lossy[:-1] + 1] - lost[0]) / (lossy[:-1] - lossy[0] + 1)
+        quiet = np.flatnonzero(rates * (np.diff(lossy) - 1) > _OVER)
+        yield windows[-1] + int(lossy[quiet[-1] + 1 if len(quiet) else 0])
+    yield from windows
 
 
 def still_there(seen: Observed, accused: Sequence[Accused], steps: range) -> tuple[Accused, ...]:
-    """Return those that may still be at fault at the end of these steps of bins."""
+    """Return those that may still be at fault at the end of these steps of bins; what has most likely ended is last."""
     if not accused:
         return ()
     columns = [*steps, steps.stop]
@@ -117,21 +132,23 @@ def still_there(seen: Observed, accused: Sequence[Accused], steps: range) -> tup
     hit = [then.suspects.crossed[then.suspects.suspects.index(each.suspect)] & (then.lost > 0) for each in accused]
     rates = np.array([each.loss for each in accused])
     all_rates = np.where(np.array(hit), rates[:, None], 0).sum(axis=0) + seen.healthy
-    return tuple(
-        each
-        for each, rows, rate in zip(accused, hit, rates, strict=True)
-        if not _is_over(sent[rows], lost[rows], all_rates[rows], float(rate))
-    )
+    over = [_over(sent[rows], lost[rows], all_rates[rows], float(rate)) for rows, rate in zip(hit, rates, strict=True)]
+    found = [(odds > _NEARLY_OVER, each) for odds, each in zip(over, accused, strict=True) if odds <= _OVER]
+    return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
 
 
-def _is_over(sent: Counts, lost: Counts, all_rates: Reals, rate: float) -> bool:
-    """Return True if a suspect has most likely stopped at one of these steps (Page's cumulative sums, 1954).
+def _over(sent: Counts, lost: Counts, all_rates: Reals, rate: float) -> float:
+    """Return the odds (natural logarithm) that a suspect has stopped at one of these steps (Page's sums, 1954).
 
-    Arrays: paths that it hit by steps. Losses of a step are Poisson, by the rates of all that is accused of a path.
+    Arrays: paths that it hit by steps. Losses of a step are Poisson, by the rates of all that is accused of a path. The
+    rate is of all steps; a suspect that has stopped lost as much from its first to its last loss.
     """
+    packets, lossy = sent.sum(axis=0), np.flatnonzero(lost.any(axis=0))
+    meanwhile = int(packets[lossy[0] : lossy[-1] + 1].sum()) if len(lossy) else 0
     others = np.maximum(all_rates - rate, HEALTHY_LOSS)
-    gains = rate * sent.sum(axis=0) + np.log(others / (others + rate)) @ lost
-    return bool(np.cumsum(gains[::-1]).max(initial=0.0) > _OVER)
+    rate = min(rate * packets.sum() / meanwhile, 1.0) if meanwhile else rate
+    gains = rate * packets + np.log(others / (others + rate)) @ lost
+    return float(np.cumsum(gains[::-1]).max(initial=0.0))
 
 
 def score(found: Sequence[Round], truth: Sequence[Suspect], from_ns: int, until_ns: int, at_once: int = 1) -> Score:

@@ -15,8 +15,10 @@ from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.files.document import Plain
 from tests.failover.locating.simulated import Probed, probed
 from tests.strangers import draw
+from tests.strangers.draw import spec_of
 
 UPLINK = "p0.s0.t0.0-p0.a0.1"
 UP = Part(PartKind.DIRECTION, UPLINK, True)
@@ -80,6 +82,28 @@ def test_two_faults_are_named_both(tiny: Probed) -> None:
     found = METHODS["likelihood"].load()(tiny.seen(10, {UP: 0.05, other: 0.3}))
     assert {part for each in found for part in each.suspect.parts} >= {UP, other}
     assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "faults"),
+    [
+        ({"architecture": "dual-tor-clos"}, ("p0.s0.h1.r0.0", "p0.s0.t0.0-p0.a0.1")),
+        ({"architecture": "single-tor"}, ("p0.s1.h1.r1.0", "p0.s1.t1.0-p0.a0.0")),
+        ({"architecture": "rail-only"}, ("p0.s1.t0.0-p0.r0.a1", "p0.s1.t0.0-p0.r0.a0")),
+        ({}, ("p0.s0.h0.r0.1", "p0.s0.h0.r1.1")),
+    ],
+)
+@pytest.mark.parametrize("share", [0.1, 0.01])
+def test_two_links_of_one_node_are_named_and_not_the_node(
+    keys: dict[str, Plain], faults: tuple[str, str], share: float
+) -> None:
+    """The node alone explains more than either link, and less than both."""
+    probes = probed(build(spec_of({"preset": "tiny", **keys})))
+    found = METHODS["likelihood"].load()(probes.seen(4, {Part(PartKind.LINK, name): share for name in faults}))
+    named = [{part.name for part in each.suspect.parts} for each in found]
+    assert len(named) == 2
+    assert all(any(name in names for names in named) for name in faults), named
+    assert all(each.confidence > 0.8 for each in found)
 
 
 def test_regression_fits_the_rates_of_two_links_on_the_same_paths(tiny: Probed) -> None:

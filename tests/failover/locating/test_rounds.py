@@ -13,7 +13,7 @@ from hpn.failover.locating.known import KnownPaths, Standing
 from hpn.failover.locating.observed import Observed
 from hpn.failover.locating.parts import Part, PartKind, suspects_of, ways_of
 from hpn.failover.locating.rerouted import REROUTED
-from hpn.failover.locating.rounds import score, still_there, truths
+from hpn.failover.locating.rounds import rounds, score, still_there, truths
 from hpn.failover.locating.seen import Accused
 from tests.failover.locating.spines import BIN, ENDS, ROUTES, S
 
@@ -130,3 +130,57 @@ def test_losses_of_a_newer_fault_on_the_same_paths_do_not_keep_an_older_one_aliv
     accused = Accused(old, 0.01, 1.0), Accused(new, 0.08, 1.0)
     assert still_there(seen, accused, range(0, 1000, 10)) == accused[:1], "nothing was lost on the way to c yet"
     assert still_there(seen, accused, range(0, bins.count, 10)) == accused[1:]
+    answers = [still_there(seen, accused, range(0, end, 10)) for end in range(1000, bins.count, 10)]
+    assert accused[::-1] in answers, "who has most likely ended is named last"
+
+
+def test_how_long_a_window_was_healthy_before_a_fault_does_not_matter_to_its_end() -> None:
+    bins = Bins(0, BIN, SECONDS * 100)
+    sent = np.full((len(ROUTES), bins.count), 4)
+    lost = np.zeros_like(sent)
+    for flow in (2, 3, 5):  # from b, between 8 s and 10 s
+        lost[flow, 800 + flow : 1000 : 25] = 1
+    seen = Observed.of(bins, suspects_of(ENDS, [ways_of(ENDS, *route) for route in ROUTES]), list(sent), list(lost))
+    part = seen.suspects.of(Part(PartKind.DIRECTION, "b-t", True))
+    assert part is not None
+
+    def over_at(begin: int) -> int:
+        ends = range(1010, bins.count, 10)
+        losses = seen.between(begin, bins.count)
+        shares = {end: losses.lost.sum() / seen.between(begin, end).sent[[2, 3, 5]].sum() for end in ends}
+        return next(
+            end for end in ends if not still_there(seen, [Accused(part, shares[end], 1.0)], range(begin, end, 10))
+        )
+
+    assert over_at(0) == pytest.approx(over_at(800), abs=20)
+
+
+def test_losses_that_nobody_could_explain_are_left_out_once_they_are_over() -> None:
+    """One path alone loses everything for 5 s: several parts may be at fault. A second later a link loses a tenth."""
+    bins = Bins(0, BIN, SECONDS * 100)
+    sent = np.full((len(ROUTES), bins.count), 4)
+    lost = np.zeros_like(sent)
+    lost[0, 200:700] = 4
+    for flow in (2, 3, 5):  # from b
+        lost[flow, 800 + flow :: 3] = 1
+    seen = Observed.of(bins, suspects_of(ENDS, [ways_of(ENDS, *route) for route in ROUTES]), list(sent), list(lost))
+    told = [each for each in rounds(seen, "likelihood") if each.at_ns > 8.5 * S]
+    assert all(Part(PartKind.DIRECTION, "b-t", True) in each.accused[0].suspect.parts for each in told)
+    assert all(len(each.accused) == 1 for each in told)
+
+
+def test_a_fault_that_has_just_begun_shows_among_bad_observations_of_healthy_paths() -> None:
+    """And losses of two links are weighed together from the first on, not in the shortest window that names one."""
+    bins = Bins(0, BIN, SECONDS * 100)
+    dice = np.random.default_rng(3)
+    sent = np.full((len(ROUTES), bins.count), 10)
+    noise, real = 0.01, 0.5
+    lost = dice.binomial(sent, noise)
+    for flow in (2, 3, 5):  # from b
+        lost[flow, 1500:] = dice.binomial(10, real, bins.count - 1500)
+    suspects = suspects_of(ENDS, [ways_of(ENDS, *route) for route in ROUTES])
+    seen = Observed.of(bins, suspects, list(sent), list(lost), healthy=noise)
+    found = list(rounds(seen, "likelihood"))
+    first = next(each for each in found if each.accused)
+    assert first.at_ns <= 15.2 * S
+    assert Part(PartKind.DIRECTION, "b-t", True) in first.accused[0].suspect.parts

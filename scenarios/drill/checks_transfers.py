@@ -30,7 +30,10 @@ _MS = 1_000_000
 
 
 def workload_problems(workload: Workload, timeline: Timeline | None, flows: Sequence[FlowSpec]) -> Found:
-    """Yield mistakes of the transfers themselves; ``flows`` are those of the workload."""
+    """Yield mistakes of packets and transfers; ``flows`` are those of the workload."""
+    if workload.payload_bytes is not None and workload.payload_bytes > workload.path_mtu:
+        text = f"workload.payload {workload.payload_bytes} is more than path_mtu {workload.path_mtu}"
+        yield ("workload", "payload"), f"{text}; write path_mtu: {workload.payload_bytes} or less payload"
     if not PATTERNS[workload.pattern].timed:
         timed = " or ".join(pattern.name for pattern in PATTERNS.values() if pattern.timed)
         for key, given in (("size", workload.size_bytes), ("every", workload.every_ns)):

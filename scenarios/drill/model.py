@@ -37,6 +37,8 @@ class Profile(StrEnum):
 
 
 PATH_MTUS = (256, 512, 1024, 2048, 4096)
+PAYLOADS = (32, 64, 128, *PATH_MTUS)
+"""Bytes of a packet's payload; the measurement header takes 24."""
 DELAY_THRESHOLD_NS = int(Settings().forwarding_delay_threshold_ms * 1e6)
 
 
@@ -49,6 +51,7 @@ class Workload:
     across_segments: bool = True
     load: float = 0.4
     path_mtu: int = 4096
+    payload_bytes: int | None = None  # of each packet, as probes are small; None: the path MTU
     ib_timeout: int = 14
     retry_count: int = 7
     tick_ns: int = 1_000_000  # interval at which senders look at their schedule

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, ConfigDict, Field, create_model
 from hpn.failover.analysis.port_sampling import Ports
 from hpn.failover.faults import FAULTS, Parameter, parameters
 from hpn.failover.faults import Unit as ParameterUnit
-from hpn.scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
+from hpn.scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, PAYLOADS, Workload
 from hpn.scenarios.expect.metric import Metric, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Whose
 from hpn.testbed.fabric.values import Rate, Strict
@@ -82,6 +82,9 @@ class WorkloadSection(Strict):
     queue_pairs: int = Field(default=_WORKLOAD.queue_pairs, ge=1, le=64, description="per NIC and destination")
     load: Annotated[float, percent("0.1 %", "100 %")] = _WORKLOAD.load
     path_mtu: Literal[PATH_MTUS] = _WORKLOAD.path_mtu  # type: ignore[valid-type]  # made of a tuple
+    payload_bytes: Literal[PAYLOADS] | None = Field(  # type: ignore[valid-type]  # made of a tuple
+        default=_WORKLOAD.payload_bytes, alias="payload", description="bytes of each packet, at most path_mtu"
+    )
     ib_timeout: int = Field(default=_WORKLOAD.ib_timeout, ge=1, le=31, description="4.096 us x 2^n per try")
     retry_count: int = Field(default=_WORKLOAD.retry_count, ge=0, le=7)
     tick_ns: Annotated[int, duration("250 us", "50 ms")] = Field(

@@ -22,7 +22,7 @@ def flows_of(workload: Workload, fabric: Fabric) -> tuple[FlowSpec, ...]:
         workload.pattern,
         load=workload.load,
         queue_pairs=workload.queue_pairs,
-        path_mtu=workload.path_mtu,
+        path_mtu=workload.payload_bytes or workload.path_mtu,
         seed=workload.seed,
         across_segments=workload.across_segments,
         ib_timeout=workload.ib_timeout,

@@ -53,8 +53,8 @@ class Traffic:
 def _probes(load: str) -> str:
     return f"""\
 workload:
-  {{pattern: probes, queue_pairs: 4, load: {load}, path_mtu: 256, source_ports: covering, path_control: no,
-   ib_timeout: 24, tick: 10 ms}}
+  {{pattern: probes, queue_pairs: 4, load: {load}, path_mtu: 256, payload: 32, source_ports: covering,
+   path_control: no, ib_timeout: 24, tick: 10 ms}}
 """
 
 

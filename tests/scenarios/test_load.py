@@ -30,11 +30,14 @@ from hpn.failover.faults import (
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import drill_from, load_drill
 from hpn.scenarios.drill.model import Drill, Profile
+from hpn.scenarios.drill.workload import flows_of
 from hpn.scenarios.expect.outage import WORST_OUTAGE
 from hpn.scenarios.expect.selection import At, Bound, Flows
 from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
 from hpn.testbed.files.document import parse
 from hpn.testbed.files.units import format_duration, format_percent
+from hpn.traffic.flows.framing import wire_bytes
 
 GOLDEN = Path(__file__).parent / "golden"
 MS = 10**6
@@ -96,6 +99,19 @@ def test_a_good_file_becomes_a_drill() -> None:
         PlannedFault("tor-crash", TorCrash("p0.s1.t0.0"), 5000 * MS),
     )
     assert drill.timeline.end_ns == 11_000 * MS
+
+
+def test_smaller_packets_are_more_packets_of_the_same_load() -> None:
+    whole, small = (
+        load(GOOD.replace("path_mtu: 2048", f"path_mtu: 2048{payload}")) for payload in ("", ", payload: 32")
+    )
+    ((of_whole, *_), (of_small, *_)) = (flows_of(drill.workload, build(drill.topology)) for drill in (whole, small))
+    assert (of_whole.path_mtu, of_small.path_mtu) == (2048, 32)
+    assert of_small.rate_pps / of_whole.rate_pps == pytest.approx(wire_bytes(2048) / wire_bytes(32))
+    with pytest.raises(
+        InputError, match=r":\d+: workload.payload 4096 is more than path_mtu 2048; write path_mtu: 4096"
+    ):
+        load(GOOD.replace("path_mtu: 2048", "path_mtu: 2048, payload: 4096"))
 
 
 def test_an_expectation_knows_its_limit_its_line_and_its_words() -> None:

@@ -1,6 +1,7 @@
-"""Likelihood: suspects that make the counts of packets likeliest, one after the other. Pure.
+"""Likelihood: the suspects that together make the counts of packets likeliest. Pure.
 
-Greedy, as set cover, but each step takes the suspect that explains most, by the binomial likelihood of its losses.
+Greedy, as set cover, but each step takes the suspect that explains most, by the binomial likelihood of its losses, and
+explanations begin with several suspects: the first that explains most is often a node between two links at fault.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _Index = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """How a suspect loses packets on the paths across it.
+    """Distribution of a suspect's losses over the paths across it.
 
     ``hit`` gets the losses of its paths that nothing else explains, and returns those that tell its rate. ``weigh``
     gets by how much (natural logarithm) that rate makes the counts of each path likelier, and returns what counts.
@@ -71,12 +72,12 @@ class _Blamed:
 
 
 def likelihood(seen: Seen) -> Sequence[Accused]:
-    """Return the suspects that make the counts likeliest, one after the other while each makes them much likelier.
+    """Return the suspects of the best explanation, surest first; each makes the counts much likelier beside the others.
 
     Losses of a path are binomial: with a suspect's own rate if it is crossed, else ``seen.healthy``. A suspect loses
     packets on all paths across it or, as a fault in one hash bucket does, on some. The latter counts if it explains
     more: two faults look like one that hits some paths of a part that both have in common. Confidence is the posterior
-    among all suspects, each of them as likely beforehand.
+    among all suspects beside the others, each as likely beforehand, times that of the explanations with this suspect.
     """
     crossings = _Crossings.of(seen)
     found = [each for effect in (_ON_ALL, _ON_SOME) for each in _explanations(crossings, effect)]
@@ -111,7 +112,7 @@ class _Explanation:
 def _explanations(crossings: _Crossings, effect: _Effect) -> Iterator[_Explanation]:
     """Yield explanations that begin with each of the likeliest suspects.
 
-    A part that two faults have in common may alone be likelier than each of them, and less likely than both.
+    Alone, what two faults have in common may be likelier than each of them.
     """
     for gain, first in _best(crossings, (), effect, effect.firsts):
         explanation = _grown(crossings, gain, first, effect)

@@ -26,18 +26,18 @@ _Index = npt.NDArray[np.intp]
 class _Effect:
     """Distribution of a suspect's losses over the paths across it.
 
-    ``hit`` gets the losses of its paths that nothing else explains, and returns those that tell its rate. ``weigh``
+    ``hit`` gets which of its paths lose far more than is explained, and returns those that tell its rate. ``weigh``
     gets by how much (natural logarithm) that rate makes the counts of each path likelier, and returns what counts.
     """
 
-    hit: Callable[[Reals], Row]
+    hit: Callable[[Row], Row]
     weigh: Callable[[Reals], Reals]
     rarity: float  # natural logarithm of how much rarer such a fault is
     firsts: int  # suspects that an explanation may begin with, the likeliest of them
 
 
-_ON_ALL = _Effect(lambda excess: np.ones(len(excess), dtype=np.bool_), lambda likelier: likelier, 0.0, 8)
-_ON_SOME = _Effect(lambda excess: excess > 0, lambda likelier: np.logaddexp(0, likelier) - np.log(2), 3.0, 1)
+_ON_ALL = _Effect(lambda far_more: np.ones(len(far_more), dtype=np.bool_), lambda likelier: likelier, 0.0, 8)
+_ON_SOME = _Effect(lambda far_more: far_more, lambda likelier: np.logaddexp(0, likelier) - np.log(2), 3.0, 1)
 """Each path across a suspect is hit or spared with equal chances, as by a fault in some hash buckets."""
 
 
@@ -56,7 +56,7 @@ class _Crossings:
         suspect, path = np.nonzero(seen.suspects.crossed[among])
         return cls(seen, among[suspect], path)
 
-    def summed(self, values: Reals | Counts) -> Reals:
+    def summed(self, values: Reals | Counts | Row) -> Reals:
         """Return for each suspect the sum of a value of its crossings."""
         return np.bincount(self.suspect, values, len(self.seen.suspects.suspects)).astype(np.float64)
 
@@ -163,6 +163,7 @@ def _best(
     for each in blamed:
         arriving[each.hit] *= 1 - each.rate
     gains, rates = _gains(crossings, 1 - arriving, effect)
+    gains[[each.suspect for each in blamed]] = 0
     found = []
     for at in np.argsort(-gains, kind="stable")[:most]:
         if gains[at] > 0:
@@ -177,14 +178,13 @@ def _gains(crossings: _Crossings, base: Reals, effect: _Effect) -> tuple[Reals, 
     """Return by how much (natural logarithm) each suspect makes the counts likelier, and its rate of loss."""
     seen = crossings.seen
     expected = base * seen.sent
-    excess = np.maximum(seen.lost - expected, 0) * (seen.lost > 2 * expected)
     path, suspect = crossings.path, crossings.suspect
-    left = excess[path]
-    hit = effect.hit(left)
-    sent = crossings.summed(seen.sent[path] * hit)
-    rates = np.clip(crossings.summed(left * hit) / np.maximum(sent, 1), HEALTHY_LOSS, _MOST_LOSS)
+    far_more = (seen.lost > 2 * expected)[path]
+    hit = effect.hit(far_more)
+    sent, excess = (crossings.summed(counts[path] * hit) for counts in (seen.sent, seen.lost - expected))
+    rates = np.clip(excess / np.maximum(sent, 1), HEALTHY_LOSS, _MOST_LOSS)
     gains = crossings.summed(effect.weigh(_likelier(seen, path, base[path], rates[suspect])))
-    return np.where(crossings.summed(left) > 0, gains, 0), rates
+    return np.where(crossings.summed(far_more) > 0, gains, 0), rates
 
 
 def _likelier(seen: Seen, paths: _Index, before: Reals, rate: Reals | float) -> Reals:

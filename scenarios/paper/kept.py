@@ -43,10 +43,11 @@ class Kept:
         return [Made(name, RunFolder(each.order.out), 0.0) for name, each in self.runs.items()]
 
     def add(self, made: Made) -> None:
-        """Enter a run that has just ended, unless there is none or its verdict is in doubt."""
+        """Enter a run that has just ended, in the order of names, unless there is none or its verdict is in doubt."""
         if isinstance(made.run, HpnError) or made.run.verdict().outcome is Outcome.INCONCLUSIVE:
             return
-        replace_text(self._file, _KEYS.dump_json({**_read(self._file), made.name: self._keys[made.name]}).decode())
+        entries = {**_read(self._file), made.name: self._keys[made.name]}
+        replace_text(self._file, _KEYS.dump_json(dict(sorted(entries.items()))).decode())
 
 
 def keys_of(wanted: Mapping[str, RequestedRun]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +61,7 @@ def test_a_second_call_makes_no_run_again(runs: Runs, tmp_path: Path) -> None:
     _reproduced(tmp_path)
     first, lines = list(runs.made), list[str]()
     assert first == RUNS
+    assert [*json.loads((tmp_path / INDEX).read_text())] == sorted(RUNS), "in whatever order they end"
     _reproduced(tmp_path, lines)
     assert runs.made == first
     assert lines[-1].startswith(f"claim 1 of 1: {KEY} ")

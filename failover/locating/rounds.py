@@ -107,19 +107,21 @@ def _round(seen: Observed, method: Method, since: int, end: int, step: int) -> R
 
 
 def _begins(seen: Observed, since: int, end: int) -> Iterator[int]:
-    """Yield the bins to look back to: that of the first loss, from which on a method is surest; those of the windows.
+    """Yield the bins to look back to; none if nothing was lost: nobody is to be accused.
 
-    Losses before a time in which as many again were due, and none came, are another matter. A bad observation of a
-    healthy path may be the first; a fault just begun shows best in a short window then.
+    From that of the first loss on a method is surest; those of the windows follow. Losses before a time in which as
+    many again were due, and none came, are another matter. A bad observation of a healthy path may be the first; a
+    fault just begun shows best in a short window then.
     """
     windows = [max(since, end - window_ns // seen.bins.width_ns) for window_ns in WINDOWS_NS]
     lost = seen.lost[:, windows[-1] : end + 1].sum(axis=0)
     lossy = np.flatnonzero(np.diff(lost))
-    if len(lossy):
-        rates = (lost[lossy[:-1] + 1] - lost[0]) / (lossy[:-1] - lossy[0] + 1)
-        quiet = np.flatnonzero(rates * (np.diff(lossy) - 1) > _OVER)
-        yield windows[-1] + int(lossy[quiet[-1] + 1 if len(quiet) else 0])
-    yield from windows
+    if not len(lossy):
+        return
+    rates = (lost[lossy[:-1] + 1] - lost[0]) / (lossy[:-1] - lossy[0] + 1)
+    quiet = np.flatnonzero(rates * (np.diff(lossy) - 1) > _OVER)
+    first = windows[-1] + int(lossy[quiet[-1] + 1 if len(quiet) else 0])
+    yield from dict.fromkeys((first, *windows))
 
 
 def still_there(seen: Observed, accused: Sequence[Accused], steps: range) -> tuple[Accused, ...]:

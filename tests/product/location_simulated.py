@@ -18,7 +18,8 @@ import numpy as np
 from hpn.failover.analysis.series import Bins
 from hpn.failover.locating.observed import Observed
 from hpn.failover.locating.parts import Part, PartKind, Suspects
-from hpn.failover.locating.rounds import is_right, rounds, truths
+from hpn.failover.locating.rounds import rounds, score, truths
+from hpn.failover.locating.seen import Row
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric, Role
 from tests.failover.locating.simulated import probed
@@ -94,32 +95,34 @@ def simulated(topology: str, seed: int) -> tuple[Observed, list[Fault]]:
     sent = np.diff(np.floor(due + phases), axis=1).astype(np.int64)
     arriving, met = np.ones(sent.shape), []
     for fault in faults(fabric, random.Random(f"{topology} {seed}")):
-        suspect = suspects.of(fault.part)
-        if suspect is not None:
+        crossed = _crossed(suspects, fault)
+        if crossed.any():
             kind = KINDS[fault.kind]
-            hit = suspects.crossed[suspects.suspects.index(suspect)] & (chance.random(len(sent)) < kind.of_paths)
+            hit = crossed & (chance.random(len(sent)) < kind.of_paths)
             arriving[hit, fault.begin : fault.end] *= 1 - kind.share
             met.append(fault)
     lost = chance.binomial(sent, 1 - arriving).astype(np.int64)
     return Observed.of(bins, suspects, list(sent), list(lost)), met
 
 
-def score(topology: str, seed: int, method: str) -> Iterator[tuple[str, str]]:
+def answers(topology: str, seed: int, method: str) -> Iterator[tuple[str, str]]:
     """Yield the kind of each fault that lost something, and what the last answer before its repair was."""
     seen, met = simulated(topology, seed)
-    answers = [each for each in rounds(seen, method, STEP_NS) if each.accused]
+    found = [*rounds(seen, method, STEP_NS)]
     for fault in met:
         truth = truths(seen, (fault.part,))
-        told = [each for each in answers if fault.begin * BIN_NS < each.at_ns <= fault.end * BIN_NS]
-        if _lost(seen, seen.suspects, fault):
-            right = bool(told) and is_right(told[-1], truth, KINDS[fault.kind].at_once)
-            yield fault.kind, "located" if right else "wrong" if told else "no answer"
+        told = score(found, truth, fault.begin * BIN_NS, fault.end * BIN_NS, KINDS[fault.kind].at_once)
+        if seen.between(fault.begin, fault.end).lost[_crossed(seen.suspects, fault)].any():
+            yield fault.kind, "located" if told.stable_ns is not None else "wrong" if told.rounds else "no answer"
 
 
-def _lost(seen: Observed, suspects: Suspects, fault: Fault) -> int:
+def _crossed(suspects: Suspects, fault: Fault) -> Row:
+    """Return the paths across a fault."""
     suspect = suspects.of(fault.part)
-    crossed = suspects.crossed[suspects.suspects.index(suspect)] if suspect is not None else np.zeros(0, dtype=np.bool_)
-    return int(seen.between(fault.begin, fault.end).lost[crossed].sum())
+    if suspect is None:
+        return np.zeros(len(suspects.paths), np.bool_)
+    crossed: Row = suspects.crossed[suspects.suspects.index(suspect)]
+    return crossed
 
 
 def main(arguments: list[str]) -> None:
@@ -127,10 +130,10 @@ def main(arguments: list[str]) -> None:
     found: dict[str, Counter[str]] = {}
     for seed in map(int, arguments[1:] or ["0"]):
         for topology in arguments[0].split(",") if arguments else TOPOLOGIES:
-            for kind, answer in score(topology, seed, "likelihood"):
+            for kind, answer in answers(topology, seed, "likelihood"):
                 found.setdefault(kind, Counter())[answer] += 1
-    for kind, answers in sorted(found.items()):
-        print(f"{kind:24}{', '.join(f'{count} {answer}' for answer, count in sorted(answers.items()))}")
+    for kind, counts in sorted(found.items()):
+        print(f"{kind:24}{', '.join(f'{count} {answer}' for answer, count in sorted(counts.items()))}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from hpn.testbed.files.document import parse
 from tests.product.location_cells import CASES, TOPOLOGIES, TRAFFIC, trials
 from tests.product.location_curves import THINNED, Course, over_rate, over_time
 from tests.product.location_page import Answer, Told, page
-from tests.product.location_simulated import score
+from tests.product.location_simulated import answers
 
 S = 10**9
 RIGHT, WRONG = Score(S, S, 10, 0, 5), Score(None, None, 10, 10, 5)
@@ -89,6 +89,6 @@ def test_the_pictures_have_a_line_for_each_share_of_lost_packets() -> None:
 
 @pytest.mark.parametrize("topology", ["clos", "single-tor", "dcn-plus"])
 def test_the_last_answer_to_each_simulated_fault_is_right(topology: str) -> None:
-    answers = [*score(topology, 0, "likelihood")]
-    assert len(answers) > 6
-    assert {answer for _, answer in answers} == {"located"}, answers
+    found = [*answers(topology, 0, "likelihood")]
+    assert len(found) > 6
+    assert {answer for _, answer in found} == {"located"}, found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -56,9 +57,9 @@ def locate(
     Ctrl-C or the end of the lab. With --json each line is a document.
 
     Only end hosts are asked: what each flow sent and received, and the path that each switch's kernel gave it. Counters
-    of switches are used where they are the source that you name. Every 100 ms the method looks back over 0.5 s, 3 s or
-    30 s, and the shortest in which it is sure counts. Parts that the same paths cross cannot be told apart; they are
-    named together.
+    of switches are used where they are the source that you name. Every 100 ms the method looks at what came since the
+    first loss, and if it is not sure, at the last 0.5, 3 and 30 s. Parts that the same paths cross cannot be told
+    apart; they are named together.
 
     \b
     hpn drill run probes-dirty-fibre --engine uml-virtual-time --out run
@@ -99,6 +100,9 @@ def _locate_in_run(run: Path, method: str, source: str, as_json: bool) -> None:
 def _locate_in_lab(
     name: str | None, for_ns: int | None, rate: float, queue_pairs: int, method: str, as_json: bool
 ) -> None:
+    from hpn.testbed.kernel.process.sandbox import ONE_THREAD
+
+    os.environ.update(ONE_THREAD)  # before numpy is imported: this process enters the lab
     from hpn.results.text.live_location import LiveText
     from hpn.scenarios.run.locating.attached import Asked, Heard, locate_in
     from hpn.testbed.lab.service import control, registry

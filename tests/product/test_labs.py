@@ -60,6 +60,13 @@ def _may_read_us(prefix: tuple[str, ...]) -> bool:
     return subprocess.run(probe, capture_output=True, cwd="/", check=False).returncode == 0
 
 
+def _may_start_workers(prefix: tuple[str, ...]) -> bool:
+    """setpriv itself may start a Python in a closed folder; that Python may not start another."""
+    again = "import subprocess, sys; subprocess.run([sys.executable, '--version'], check=True)"
+    command = [*prefix, sys.executable, "-c", again]
+    return subprocess.run(command, capture_output=True, cwd="/", check=False).returncode == 0
+
+
 NO_MORE: dict[str, list[str]] = {"still_down": [], "lossy": [], "lossless": []}
 
 
@@ -105,6 +112,13 @@ def _rows(hpn: Hpn, what: str) -> list[dict[str, object]]:
     found = hpn.json("inspect", what)
     assert isinstance(found, list)
     return found
+
+
+def test_probes_are_sent_in_ones_own_lab(hpn: Hpn) -> None:
+    if not _may_start_workers(hpn.prefix):
+        pytest.skip("nobody cannot start this Python again, which lies in a closed folder")
+    hpn.run("up", "tiny")
+    assert "probes cross lab tiny" in hpn.run("locate", "--for", "300 ms")
 
 
 def test_links_are_captured_until_the_time_is_over_or_ctrl_c(hpn: Hpn) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.process.sandbox import ONE_THREAD
 from hpn.testbed.package import ROOT
 from hpn.traffic.workers.messages import Decoder, Message, encode
 
@@ -148,4 +149,4 @@ def _environment() -> dict[str, str]:
     """Return an environment with one thread per worker (numpy would start more) and this very source tree."""
     found = dict.fromkeys((str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))))
     path = os.pathsep.join(found)  # each folder once: duplicate look-ups cost a guest in virtual time its time
-    return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return {**os.environ, "PYTHONPATH": path, **ONE_THREAD}

@@ -40,6 +40,8 @@ _MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _PR_SET_PDEATHSIG = 1
 _INTERRUPTED = 128 + signal.SIGINT
 _ENTER_ORDER = (("user", CLONE_NEWUSER), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET), ("pid", CLONE_NEWPID))
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""Environment in which numpy starts no threads. A process with threads may not enter a user namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,8 @@ def enter(pid: int, *, for_its_network: bool = False) -> None:
     """Move the calling process into the sandbox of first process ``pid``.
 
     A child forked afterwards is in its PID namespace. With ``for_its_network`` the caller keeps its mounts, processes
-    and /proc; ``root_of`` gives access to the sandbox's files. Only for single-threaded processes. MachineError when
-    the sandbox is gone or belongs to another user.
+    and /proc; ``root_of`` gives access to the sandbox's files. Only for single-threaded processes (``ONE_THREAD``).
+    MachineError when the sandbox is gone or belongs to another user.
     """
     try:
         own_user = os.stat("/proc/self/ns/user").st_ino

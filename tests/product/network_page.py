@@ -48,7 +48,8 @@ come the longest iteration under the fault, in multiples of that, and iterations
 
 The last packet of a message has none behind it that tells of its loss. It waits for the retry timer, 4.3 s, which is 36
 or 72 iterations. Whether one is hit hangs on the moment, and each cell is one run. Eight planes have NSCC and switches
-that trim.
+that trim. A plane that has lost half of a ToR's uplinks is full, and each step waits for its slowest packet. So that
+costs more than a NIC port, whose plane is left alone.
 """
 COUNTS = """\
 ## Size and cost

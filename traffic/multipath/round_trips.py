@@ -47,3 +47,23 @@ class RoundTrips:
     def patience_ns(self, expiries: int) -> int:
         """Return how long a packet that left after so many expiries may take."""
         return min(self._once_ns << expiries, self._first_ns)
+
+
+class PortRoundTrips:
+    """Estimates by port of a NIC: a queue in one plane says nothing of others. A port without its own takes all's."""
+
+    def __init__(self, slack_ns: int, first_ns: int) -> None:
+        self._slack_ns, self._first_ns = slack_ns, first_ns
+        self._all = RoundTrips(slack_ns, first_ns)
+        self._own: dict[int, RoundTrips] = {}
+
+    def of(self, port: int) -> RoundTrips:
+        """Return what is known of packets that leave by that port now."""
+        return self._own.get(port, self._all)
+
+    def on_round_trip(self, port: int, rtt_ns: int) -> None:
+        """Handle a round trip."""
+        if port not in self._own:
+            self._own[port] = RoundTrips(self._slack_ns, self._first_ns)
+        self._own[port].on_round_trip(rtt_ns)
+        self._all.on_round_trip(rtt_ns)

@@ -17,7 +17,6 @@ from hpn.traffic.multipath.memory import Memory
 from hpn.traffic.multipath.paths import Paths
 from hpn.traffic.multipath.requester import MultipathRequester
 from hpn.traffic.multipath.responder import MultipathResponder
-from hpn.traffic.multipath.round_trips import RoundTrips
 from hpn.traffic.multipath.sack import Sack, pack_sack, read_sack
 from hpn.traffic.multipath.settings import EntropyValue, Multipath
 from hpn.traffic.streams.qp import AckPolicy, QpState
@@ -56,7 +55,7 @@ class Wire:
 
 
 class Link:
-    """A connection over ``SETTINGS.paths`` paths, by two ports in turn. ``dark``: paths that lose everything."""
+    """A connection over ``SETTINGS.paths`` paths, by its ports in turn. ``dark``: paths that lose everything."""
 
     def __init__(
         self,
@@ -66,13 +65,12 @@ class Link:
         most_packets: int = 16,
         settings: Multipath = SETTINGS,
         transport: Transport = TRANSPORT,
+        ports: int = 2,
     ) -> None:
         self.transport, self.settings = transport, settings
-        self.values = [EntropyValue(FIRST_SPORT + path, path % 2) for path in range(settings.paths)]
+        self.values = [EntropyValue(FIRST_SPORT + path, path % ports) for path in range(settings.paths)]
         paths = Paths(settings, [value.port for value in self.values])
-        self.requester = MultipathRequester(
-            transport, paths, RoundTrips(SLACK_NS, transport.timer.wait_ns(0)), first_psn
-        )
+        self.requester = MultipathRequester(transport, paths, SLACK_NS, first_psn)
         self.requester.set_values(self.values)
         self.responder = MultipathResponder(transport, ACKS, first_psn)
         self.inbox = Memory(transport.path_mtu)
@@ -89,7 +87,7 @@ class Link:
         self._data, self._replies = iter(data), iter(replies)
         self._most = most_packets
         self._free_ns = 0
-        self._port = 0
+        self._ports, self._port = ports, 0
         self._events: list[tuple[int, int, Wire | Sack]] = []
         self._serial = 0
 
@@ -131,7 +129,7 @@ class Link:
         return sum(self.paths.port(last[psn].path) == port for psn in psns)
 
     def _may_send(self) -> bool:
-        return self.requester.sendable and any(map(self._open, (0, 1)))
+        return self.requester.sendable and any(map(self._open, range(self._ports)))
 
     def _open(self, port: int) -> bool:
         return self.paths.carries(port) and self.requester.room(port) > 0
@@ -140,10 +138,11 @@ class Link:
         """Send by the port whose turn it is, as one that is free would."""
         if self.now_ns < self._free_ns or not self.requester.sendable:
             return
-        self._port = 1 - self._port
-        port = self._port if self._open(self._port) else 1 - self._port
+        turns = [(self._port + turn) % self._ports for turn in range(1, self._ports + 1)]
+        self._port = turns[0]
+        port = next(filter(self._open, turns), turns[-1])
         runs = self.requester.take(port, self._most, self.now_ns)
-        if not runs:  # what was lost by this port waits for the other one
+        if not runs:  # what was lost by this port waits for another one
             self._free_ns = self.now_ns + PACKET_NS
         for run in runs:
             for packet in self._packets(run):

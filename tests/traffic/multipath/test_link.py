@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from tests.traffic.transport.link import FINE, LATENCY_NS, LOST, MTU, PACKET_NS,
 
 BEFORE_WRAP = 2**24 - 20
 ROUND_NS = 2 * LATENCY_NS + SLACK_NS
+PORTS = 8
 
 sizes = st.lists(
     st.one_of(st.sampled_from([1, MTU - 1, MTU, MTU + 1, 2 * MTU, 40 * MTU]), st.integers(1, 12 * MTU)),
@@ -346,3 +348,19 @@ def test_lost_packets_give_those_of_other_paths_no_more_time(dark: int) -> None:
     at_first = [each for each in link.paths.denials if each.sent_ns - at_ns < SETTINGS.paths * PACKET_NS]
     assert len(at_first) == dark
     assert all(each.at_ns - each.sent_ns <= 2 * LATENCY_NS + 2 * SLACK_NS for each in at_first)
+
+
+@pytest.mark.parametrize(("times", "most"), [(2, 1), (3, 4), (6, 40)])
+def test_a_port_whose_packets_queue_loses_nothing_once_that_is_known(times: int, most: int) -> None:
+    """Congestion of one plane is no loss of its paths, however short the round trips of the others are."""
+    link = Link(most_packets=most, settings=replace(SETTINGS, paths=4 * PORTS), ports=PORTS)
+    link.post(*[40 * MTU] * 200)
+    link.run(20 * ROUND_NS)
+    slow_ns = times * ROUND_NS
+    link.late_ns = [0 if path % PORTS else slow_ns for path in range(4 * PORTS)]
+    link.run(link.now_ns + 6 * slow_ns)
+    denied, again = link.paths.counters.denials, link.requester.counters.packets_again
+    link.run()
+    link.check_delivered()
+    assert link.paths.counters.denials == denied <= 3 * 4, "only while it was not known"
+    assert link.requester.counters.packets_again == again

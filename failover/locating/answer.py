@@ -88,7 +88,7 @@ def _score(found: Sequence[Round], seen: Observed, fault: Standing, faults: Sequ
     told = score(found, truth, fault.at_ns, fault.until_ns, at_once(fault, faults))
     begin, end = ((at_ns - seen.bins.start_ns) // seen.bins.width_ns for at_ns in (fault.at_ns, fault.until_ns))
     then = seen.between(begin, min(end + 1, seen.bins.count))
-    hit = [then.suspects.crossed[then.suspects.suspects.index(suspect)] for suspect in truth]
+    hit = [then.suspects.across(suspect) for suspect in truth]
     return replace(told, lost=int(then.lost[np.any(hit, axis=0)].sum()) if hit else 0)
 
 

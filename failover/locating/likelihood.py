@@ -134,12 +134,18 @@ def _grown(crossings: _Crossings, gain: float, first: _Blamed, effect: _Effect) 
 def _worth(crossings: _Crossings, blamed: Sequence[_Blamed], effect: _Effect) -> float:
     """Return by how much (natural logarithm) these together make the counts likelier."""
     seen, worth = crossings.seen, 0.0
+    for at, each in enumerate(blamed):
+        paths = np.flatnonzero(seen.suspects.crossed[each.suspect])
+        worth += effect.weigh(_likelier(seen, paths, _explained(seen, blamed[:at])[paths], each.rate)).sum()
+    return worth
+
+
+def _explained(seen: Seen, blamed: Sequence[_Blamed]) -> Reals:
+    """Return the share of packets that each path is to lose by what is blamed."""
     arriving = np.full(len(seen.sent), 1 - seen.healthy)
     for each in blamed:
-        paths = np.flatnonzero(seen.suspects.crossed[each.suspect])
-        worth += effect.weigh(_likelier(seen, paths, 1 - arriving[paths], each.rate)).sum()
         arriving[each.hit] *= 1 - each.rate
-    return worth
+    return 1 - arriving
 
 
 def _chosen_again(crossings: _Crossings, blamed: list[_Blamed], effect: _Effect) -> list[_Blamed]:
@@ -159,10 +165,7 @@ def _best(
 ) -> list[tuple[float, _Blamed]]:
     """Return the suspects that explain most of what these leave, best first, and by how much each makes it likelier."""
     seen = crossings.seen
-    arriving = np.full(len(seen.sent), 1 - seen.healthy)
-    for each in blamed:
-        arriving[each.hit] *= 1 - each.rate
-    gains, rates = _gains(crossings, 1 - arriving, effect)
+    gains, rates = _gains(crossings, _explained(seen, blamed), effect)
     gains[[each.suspect for each in blamed]] = 0
     found = []
     for at in np.argsort(-gains, kind="stable")[:most]:

@@ -72,6 +72,11 @@ class Suspects:
         """Return the suspect that a part belongs to; None if no path crosses it."""
         return next((suspect for suspect in self.suspects if part in suspect.parts), None)
 
+    def across(self, suspect: Suspect) -> Crossed:
+        """Return which paths cross a suspect."""
+        row: Crossed = self.crossed[self.suspects.index(suspect)]
+        return row
+
 
 def ends_of(fabric: Fabric) -> Ends:
     """Return the ends of a fabric's links."""

@@ -131,7 +131,7 @@ def still_there(seen: Observed, accused: Sequence[Accused], steps: range) -> tup
     columns = [*steps, steps.stop]
     then = seen.between(steps.start, steps.stop)
     sent, lost = (np.diff(counts[:, columns], axis=1) for counts in (seen.sent, seen.lost))
-    hit = [then.suspects.crossed[then.suspects.suspects.index(each.suspect)] & (then.lost > 0) for each in accused]
+    hit = [then.suspects.across(each.suspect) & (then.lost > 0) for each in accused]
     rates = np.array([each.loss for each in accused])
     all_rates = np.where(np.array(hit), rates[:, None], 0).sum(axis=0) + seen.healthy
     over = [_over(sent[rows], lost[rows], all_rates[rows], float(rate)) for rows, rate in zip(hit, rates, strict=True)]

@@ -121,8 +121,7 @@ def _crossed(suspects: Suspects, fault: Fault) -> Row:
     suspect = suspects.of(fault.part)
     if suspect is None:
         return np.zeros(len(suspects.paths), np.bool_)
-    crossed: Row = suspects.crossed[suspects.suspects.index(suspect)]
-    return crossed
+    return suspects.across(suspect)
 
 
 def main(arguments: list[str]) -> None:

@@ -36,14 +36,14 @@ class Probed:
         for part, share in loss.items():
             suspect = self.suspects.of(part)
             assert suspect is not None, f"no path crosses {part}"
-            arriving[self.suspects.crossed[self.suspects.suspects.index(suspect)]] *= 1 - share
+            arriving[self.suspects.across(suspect)] *= 1 - share
         return Seen(self.suspects, sent, dice.binomial(sent, 1 - arriving).astype(np.int64))
 
     def in_bucket(self, part: Part, buckets: int, bucket: int, seed: int) -> Seen:
         """Return what one second of probes shows of a part that loses one hash bucket of flows."""
         suspect = self.suspects.of(part)
         assert suspect is not None, f"no path crosses {part}"
-        crossing = self.suspects.crossed[self.suspects.suspects.index(suspect)]
+        crossing = self.suspects.across(suspect)
         hashes = np.array([nft_jhash(_tuple(flow), buckets, seed) for flow in self.flows])
         sent = np.maximum(self.pps, 1).astype(np.int64)
         return Seen(self.suspects, sent, np.where(crossing & (hashes == bucket), sent, 0))

@@ -121,7 +121,7 @@ def test_a_fault_in_one_hash_bucket_is_named(tiny: Probed) -> None:
     seen = tiny.seen(10, {})
     suspect = tiny.suspects.of(Part(PartKind.NODE, "p0.s0.t0.0"))
     assert suspect is not None
-    crossing = tiny.suspects.crossed[tiny.suspects.suspects.index(suspect)].nonzero()[0]
+    crossing = tiny.suspects.across(suspect).nonzero()[0]
     for at in crossing[::4]:
         seen.lost[at] = seen.sent[at]
     assert METHODS["likelihood"].load()(seen)[0].suspect is suspect

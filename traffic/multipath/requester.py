@@ -9,12 +9,13 @@ connection's.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hpn.traffic.multipath.in_flight import InFlight
 from hpn.traffic.multipath.paths import Paths
-from hpn.traffic.multipath.round_trips import PortRoundTrips
+from hpn.traffic.multipath.round_trips import PortRoundTrips, RoundTrips
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.multipath.window import Copy, Flight, Window
@@ -46,7 +47,8 @@ class MultipathRequester(Postings):
         super().__init__(transport, first_psn)
         self.paths = paths
         first_ns = transport.timer.wait_ns(0)
-        self._trips = PortRoundTrips(slack_ns, first_ns)
+        of_all = RoundTrips(slack_ns, first_ns)
+        self._trips = defaultdict[int, PortRoundTrips](lambda: PortRoundTrips(of_all))
         self._window = Window(transport.window_packets, first_psn)
         self._flying = InFlight()
         self._by_value: dict[int, int] = {}
@@ -115,12 +117,14 @@ class MultipathRequester(Postings):
         trimmed = sack.trimmed and path is not None and self._on_trimmed(newest, path, now_ns)
         new = self._window.new(acknowledged, sack.bitmap, self._sent)
         if not new:
+            if not sack.probe and not sack.trimmed and path is not None:
+                self._came_late(newest, path, now_ns)
             return Heard(trimmed=trimmed)
         known = None if sack.probe else self._known(newest, path, new)
         rtt_ns = None
         if known is not None:
             rtt_ns = now_ns - known.flight.sent_ns
-            self._trips.on_round_trip(known.flight.port, rtt_ns)
+            known.flight.trips.on_round_trip(rtt_ns)
         self._took(new, known, now_ns)
         self._alive(now_ns)
         if acknowledged > self._acknowledged:
@@ -189,6 +193,12 @@ class MultipathRequester(Postings):
         copy = self._window.copy(newest)
         return copy if copy.path == path else None
 
+    def _came_late(self, psn: int, path: int, now_ns: int) -> None:
+        """Learn from a packet that arrived twice: if a copy by this path counted as lost, it was late."""
+        flight = self._window.given_up.pop((psn, path), None)
+        if flight is not None:
+            flight.trips.on_round_trip(now_ns - flight.sent_ns)
+
     def _took(self, new: int, newest: Copy | None, now_ns: int) -> None:
         """Note arrivals, and what is lost as later packets of its path have arrived."""
         landed = self._window.land(new, newest)
@@ -229,7 +239,7 @@ class MultipathRequester(Postings):
         stop = min(stop, message.stop)
         count = stop - start
         paths = self.paths.take(port, count)
-        self._window.send(Flight(start, paths, port, now_ns, self._trips.of(port), again=again))
+        self._window.send(Flight(start, paths, port, now_ns, self._trips[port], again=again))
         asks = self._flying.left(count, port)
         last = again or asks or stop == self._acknowledged + self._transport.window_packets
         return Run(message.request, start - message.start, count, start, again, last, paths)

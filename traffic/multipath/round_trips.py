@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 MOST_EXPIRIES = 6
 
 
@@ -50,20 +52,37 @@ class RoundTrips:
 
 
 class PortRoundTrips:
-    """Estimates by port of a NIC: a queue in one plane says nothing of others. A port without its own takes all's."""
+    """Estimate for packets by one port of a NIC: what its round trips take, and at least what those by all ports do.
 
-    def __init__(self, slack_ns: int, first_ns: int) -> None:
-        self._slack_ns, self._first_ns = slack_ns, first_ns
-        self._all = RoundTrips(slack_ns, first_ns)
-        self._own: dict[int, RoundTrips] = {}
+    A queue in one plane says nothing of others, but a queue at the receiver shows first in what came by any port.
+    """
 
-    def of(self, port: int) -> RoundTrips:
-        """Return what is known of packets that leave by that port now."""
-        return self._own.get(port, self._all)
+    def __init__(self, of_all: RoundTrips) -> None:
+        self._all = of_all
+        self._own: RoundTrips | None = None
 
-    def on_round_trip(self, port: int, rtt_ns: int) -> None:
-        """Handle a round trip."""
-        if port not in self._own:
-            self._own[port] = RoundTrips(self._slack_ns, self._first_ns)
-        self._own[port].on_round_trip(rtt_ns)
+    @property
+    def smooth_ns(self) -> int:
+        """Smoothed round trip by this port, or by all before its first; 0 until one is known."""
+        return (self._own or self._all).smooth_ns
+
+    @property
+    def expiries(self) -> int:
+        """Number of times that packets by any port were not heard of, as ``RoundTrips`` counts."""
+        return self._all.expiries
+
+    def on_round_trip(self, rtt_ns: int) -> None:
+        """Handle a round trip by this port."""
+        if self._own is None:
+            self._own = copy(self._all)
+        self._own.on_round_trip(rtt_ns)
         self._all.on_round_trip(rtt_ns)
+
+    def on_expiry(self, expiries: int) -> None:
+        """Handle packets by this port, as ``RoundTrips`` does."""
+        self._all.on_expiry(expiries)
+
+    def patience_ns(self, expiries: int) -> int:
+        """Return how long a packet that left by this port after so many expiries may take."""
+        of_all_ns = self._all.patience_ns(expiries)
+        return of_all_ns if self._own is None else max(of_all_ns, self._own.patience_ns(expiries))

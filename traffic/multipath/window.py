@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hpn.traffic.multipath.denials import Loss
-from hpn.traffic.multipath.round_trips import RoundTrips
+from hpn.traffic.multipath.round_trips import PortRoundTrips
 
 _FLIGHT, _LOST, _ARRIVED = 1, 2, 3
 
@@ -29,7 +29,7 @@ class Flight:
     )  # fmt: skip
 
     def __init__(
-        self, start: int, paths: Sequence[int], port: int, sent_ns: int, trips: RoundTrips, *, again: bool
+        self, start: int, paths: Sequence[int], port: int, sent_ns: int, trips: PortRoundTrips, *, again: bool
     ) -> None:
         count = len(paths)
         self.start, self.stop, self.paths, self.port = start, start + count, paths, port
@@ -79,6 +79,7 @@ class Window:
         self._last: list[Flight | None] = [None] * size  # by PSN: the flight of its last copy
         self.first = first_psn
         self.lost: set[int] = set()
+        self.given_up: dict[tuple[int, int], Flight] = {}  # by PSN and path: of what counted as lost, the last of them
         self._arrived = 0  # a bit for each packet from ``first`` on
         self._serials = 0  # packets sent in all
         self._heard: list[int] = []  # by path: serial of the last packet that arrived
@@ -171,7 +172,10 @@ class Window:
             flight.states[copy.psn - flight.start] = _LOST
             flight.flying -= 1
             self.lost.add(copy.psn)
+            self.given_up[copy.psn, copy.path] = flight
             firsts.setdefault(copy.path, Loss(copy.path, flight.sent_ns, flight.rtt_ns))
+        while len(self.given_up) > self._mask:
+            del self.given_up[next(iter(self.given_up))]
         return [firsts[path] for path in sorted(firsts)]
 
     def due_ns(self) -> int | None:
@@ -199,6 +203,7 @@ class Window:
     def clear(self) -> None:
         """Note that nothing is under way or lost any more."""
         self.lost.clear()
+        self.given_up.clear()
         self._flights.clear()
 
     def _flight(self, psn: int) -> Flight:

@@ -8,12 +8,12 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpn.traffic.multipath.round_trips import RoundTrips
+from hpn.traffic.multipath.round_trips import PortRoundTrips, RoundTrips
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.window import Copy, Flight, Window
 
 PATHS, WINDOW, STEPS = 5, 24, 60
-AT_ONCE = RoundTrips(0, 0)  # what is under way counts as lost at once
+AT_ONCE = PortRoundTrips(RoundTrips(0, 0))  # what is under way counts as lost at once
 
 
 class Plain:

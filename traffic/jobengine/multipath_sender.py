@@ -10,6 +10,7 @@ from hpn.traffic.jobengine.sending_end import Ended, SendingEnd, Turn, earlier
 from hpn.traffic.jobengine.setup import QueuePair, QueuePairReport
 from hpn.traffic.multipath.paths import Paths
 from hpn.traffic.multipath.requester import MultipathRequester
+from hpn.traffic.multipath.round_trips import RoundTrips
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue, Multipath
 from hpn.traffic.transport.requester import Run
@@ -61,10 +62,11 @@ class MultipathSender(SendingEnd):
         ports: int,
         slack_ns: int,
     ) -> None:
-        """Create a requester; ``ports``: of its NIC. ``slack_ns`` as in ``MultipathRequester``."""
+        """Create a requester; ``ports``: of its NIC. ``slack_ns`` as in ``RoundTrips``."""
         super().__init__(pair, transport, control)
         paths = Paths(settings, [path % ports for path in range(settings.paths)])
-        self.requester = MultipathRequester(transport, paths, slack_ns)
+        trips = RoundTrips(slack_ns, transport.timer.wait_ns(0))
+        self.requester = MultipathRequester(transport, paths, trips)
         self._shares = tuple(PortShare(self, port) for port in range(ports))
         self._to_probe: Sequence[int] = ()
         self.trims = 0  # packets sent again as a switch had trimmed them

@@ -1,21 +1,19 @@
 """The sending end of a multipath queue pair. PURE: no sockets, time is an argument (CLOCK_MONOTONIC, ns).
 
 A packet counts as lost when a packet that left later by the *same* path has arrived; order among paths says nothing. It
-also does when a round trip by its port, and what those vary by, has passed without a word of it. Its path is denied at
-once, and it goes again by another one. A trimmed packet goes again too, but its path is only congested. The retry timer
-of the queue pair runs beneath: without any arrival it ends the queue pair after the same time as a reliable
-connection's.
+also does when a round trip, and what round trips vary by, has passed without a word of it. Its path is denied at once,
+and it goes again by another one. A trimmed packet goes again too, but its path is only congested. The retry timer of
+the queue pair runs beneath: without any arrival it ends the queue pair after the same time as a reliable connection's.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hpn.traffic.multipath.in_flight import InFlight
 from hpn.traffic.multipath.paths import Paths
-from hpn.traffic.multipath.round_trips import PortRoundTrips, RoundTrips
+from hpn.traffic.multipath.round_trips import RoundTrips
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.multipath.window import Copy, Flight, Window
@@ -41,20 +39,18 @@ class Heard(NamedTuple):
 
 
 class MultipathRequester(Postings):
-    """Requester state; ``slack_ns`` as in ``RoundTrips``."""
+    """Requester state; ``trips`` knows how long a round trip may take."""
 
-    def __init__(self, transport: Transport, paths: Paths, slack_ns: int, first_psn: int = 0) -> None:
+    def __init__(self, transport: Transport, paths: Paths, trips: RoundTrips, first_psn: int = 0) -> None:
         super().__init__(transport, first_psn)
         self.paths = paths
-        first_ns = transport.timer.wait_ns(0)
-        of_all = RoundTrips(slack_ns, first_ns)
-        self._trips = defaultdict[int, PortRoundTrips](lambda: PortRoundTrips(of_all))
+        self._trips = trips
         self._window = Window(transport.window_packets, first_psn)
         self._flying = InFlight()
         self._by_value: dict[int, int] = {}
         self._timer_ns = 0  # begin of the present try
         self._tries = 0  # expiries since anything arrived
-        self._wait_ns = first_ns
+        self._wait_ns = transport.timer.wait_ns(0)
 
     def set_values(self, values: Sequence[EntropyValue]) -> None:
         """Use these entropy values, path by path, from now on."""
@@ -124,7 +120,7 @@ class MultipathRequester(Postings):
         rtt_ns = None
         if known is not None:
             rtt_ns = now_ns - known.flight.sent_ns
-            known.flight.trips.on_round_trip(rtt_ns)
+            self._trips.on_round_trip(rtt_ns)
         self._took(new, known, now_ns)
         self._alive(now_ns)
         if acknowledged > self._acknowledged:
@@ -140,9 +136,7 @@ class MultipathRequester(Postings):
         due = [] if (waits := self.paths.next_ns()) is None else [waits]
         if self._acknowledged < self._sent:
             due.append(self._timer_ns + self._wait_ns)
-        if (lost_ns := self._window.due_ns()) is not None:
-            due.append(lost_ns)
-        return min(due, default=None)
+        return min((*due, *self._expiries_ns()), default=None)
 
     def on_timer(self, now_ns: int) -> tuple[list[Completion], list[int]]:
         """Advance time; return completions, if the queue pair has given up, and the paths to probe now."""
@@ -154,11 +148,9 @@ class MultipathRequester(Postings):
             self._try(self._tries + 1)
             self._timer_ns = now_ns
             self._timeouts += 1
-        lost_ns = self._window.due_ns()
-        if lost_ns is not None and lost_ns <= now_ns:
-            late = self._window.late(now_ns)
-            for copy in sorted(late, key=lambda copy: -copy.flight.expiries):
-                copy.flight.trips.on_expiry(copy.flight.expiries)
+        if any(due_ns <= now_ns for due_ns in self._expiries_ns()):
+            late = self._window.late(now_ns, self._trips.patience_ns)
+            self._trips.on_expiry(max(copy.flight.expiries for copy in late))
             self._lose(late, now_ns)
         return [], self.paths.on_timer(now_ns)
 
@@ -195,9 +187,9 @@ class MultipathRequester(Postings):
 
     def _came_late(self, psn: int, path: int, now_ns: int) -> None:
         """Learn from a packet that arrived twice: if a copy by this path counted as lost, it was late."""
-        flight = self._window.given_up.pop((psn, path), None)
-        if flight is not None:
-            flight.trips.on_round_trip(now_ns - flight.sent_ns)
+        sent_ns = self._window.given_up.pop((psn, path), None)
+        if sent_ns is not None:
+            self._trips.on_round_trip(now_ns - sent_ns)
 
     def _took(self, new: int, newest: Copy | None, now_ns: int) -> None:
         """Note arrivals, and what is lost as later packets of its path have arrived."""
@@ -213,6 +205,11 @@ class MultipathRequester(Postings):
         for copy in copies:
             self._flying.landed(1, copy.flight.port)
         self.paths.on_lost(self._window.lose(copies), now_ns)
+
+    def _expiries_ns(self) -> list[int]:
+        """Return when the oldest packets in flight count as lost."""
+        patience_ns = self._trips.patience_ns
+        return [since_ns + patience_ns(expiries) for expiries, since_ns in self._window.oldest_ns()]
 
     def _lost_runs(self, port: int, most: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of lost packets that may go by that port, at most ``most`` in all."""
@@ -239,7 +236,8 @@ class MultipathRequester(Postings):
         stop = min(stop, message.stop)
         count = stop - start
         paths = self.paths.take(port, count)
-        self._window.send(Flight(start, paths, port, now_ns, self._trips[port], again=again))
+        trips = self._trips
+        self._window.send(Flight(start, paths, port, now_ns, trips.smooth_ns, trips.expiries, again=again))
         asks = self._flying.left(count, port)
         last = again or asks or stop == self._acknowledged + self._transport.window_packets
         return Run(message.request, start - message.start, count, start, again, last, paths)

@@ -6,11 +6,10 @@ PSNs are absolute. The last copy of a packet belongs to a flight: packets that l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hpn.traffic.multipath.denials import Loss
-from hpn.traffic.multipath.round_trips import PortRoundTrips
 
 _FLIGHT, _LOST, _ARRIVED = 1, 2, 3
 
@@ -18,32 +17,25 @@ _FLIGHT, _LOST, _ARRIVED = 1, 2, 3
 class Flight:
     """Packets from ``start`` to ``stop`` that left at ``sent_ns`` by ``port``, each by its path of ``paths``.
 
-    ``serial``: place of the first among all that was sent. ``trips``: by which they count as lost; ``rtt_ns`` and
-    ``expiries`` are theirs at that time. ``again``: retransmissions. ``flying``: how many are under way.
-    ``split``: some were sent again since.
+    ``serial``: place of the first among all that was sent. ``rtt_ns`` and ``expiries``: of ``RoundTrips`` at that time.
+    ``again``: retransmissions. ``flying``: how many are under way. ``split``: some were sent again since.
     """
 
     __slots__ = (
         "again", "expiries", "flying", "paths", "port", "rtt_ns", "sent_ns", "serial", "split", "start", "states",
-        "stop", "trips",
+        "stop",
     )  # fmt: skip
 
     def __init__(
-        self, start: int, paths: Sequence[int], port: int, sent_ns: int, trips: PortRoundTrips, *, again: bool
+        self, start: int, paths: Sequence[int], port: int, sent_ns: int, rtt_ns: int, expiries: int, *, again: bool
     ) -> None:
         count = len(paths)
         self.start, self.stop, self.paths, self.port = start, start + count, paths, port
-        self.sent_ns, self.again = sent_ns, again
-        self.trips, self.rtt_ns, self.expiries = trips, trips.smooth_ns, trips.expiries
+        self.sent_ns, self.rtt_ns, self.expiries, self.again = sent_ns, rtt_ns, expiries, again
         self.serial = 0
         self.flying = count
         self.states = bytearray([_FLIGHT]) * count
         self.split = False
-
-    @property
-    def due_ns(self) -> int:
-        """Time at which packets of it that are still under way count as lost."""
-        return self.sent_ns + self.trips.patience_ns(self.expiries)
 
 
 class Copy(NamedTuple):
@@ -79,12 +71,12 @@ class Window:
         self._last: list[Flight | None] = [None] * size  # by PSN: the flight of its last copy
         self.first = first_psn
         self.lost: set[int] = set()
-        self.given_up: dict[tuple[int, int], Flight] = {}  # by PSN and path: of what counted as lost, the last of them
+        self.given_up: dict[tuple[int, int], int] = {}  # by PSN and path: when what counted as lost of late had left
         self._arrived = 0  # a bit for each packet from ``first`` on
         self._serials = 0  # packets sent in all
         self._heard: list[int] = []  # by path: serial of the last packet that arrived
         self._left_by: list[deque[tuple[int, int]]] = []  # by path: serial and PSN of what left later
-        self._flights: dict[tuple[int, int], deque[Flight]] = {}  # by port and expiries, in the order of leaving
+        self._flights: dict[int, deque[Flight]] = {}  # by expiries, in the order of leaving
 
     def set_paths(self, count: int) -> None:
         """Have so many paths; another number than before forgets what arrived by them."""
@@ -110,7 +102,7 @@ class Window:
         copies = zip(range(flight.serial, self._serials), range(start, stop), strict=True)
         for path, copy in zip(flight.paths, copies, strict=True):
             self._left_by[path].append(copy)
-        self._flights.setdefault((flight.port, flight.expiries), deque()).append(flight)
+        self._flights.setdefault(flight.expiries, deque()).append(flight)
 
     def new(self, acknowledged: int, bitmap: bytes, sent: int) -> int:
         """Return the packets that an acknowledgement is the first to report, a bit for each from ``first`` on.
@@ -172,30 +164,27 @@ class Window:
             flight.states[copy.psn - flight.start] = _LOST
             flight.flying -= 1
             self.lost.add(copy.psn)
-            self.given_up[copy.psn, copy.path] = flight
+            self.given_up[copy.psn, copy.path] = flight.sent_ns
             firsts.setdefault(copy.path, Loss(copy.path, flight.sent_ns, flight.rtt_ns))
         while len(self.given_up) > self._mask:
             del self.given_up[next(iter(self.given_up))]
         return [firsts[path] for path in sorted(firsts)]
 
-    def due_ns(self) -> int | None:
-        """Return when the next packets under way count as lost; None: none are under way."""
-        first_ns = None
-        for flights in self._flights.values():
+    def oldest_ns(self) -> Iterator[tuple[int, int]]:
+        """Yield expiries, and when the oldest packet under way with that number left."""
+        for expiries, flights in self._flights.items():
             while flights and not flights[0].flying:
                 flights.popleft()
             if flights:
-                due_ns = flights[0].due_ns
-                first_ns = due_ns if first_ns is None or due_ns < first_ns else first_ns
-        return first_ns
+                yield expiries, flights[0].sent_ns
 
-    def late(self, now_ns: int) -> list[Copy]:
-        """Return the packets under way that count as lost by now."""
+    def late(self, now_ns: int, patience_ns: Callable[[int], int]) -> list[Copy]:
+        """Return the packets under way that left longer ago than their patience."""
         return [
             Copy(flight.serial + at, flight.start + at, flight)
-            for flights in self._flights.values()
+            for expiries, flights in self._flights.items()
             for flight in flights
-            if flight.flying and flight.due_ns <= now_ns
+            if flight.flying and flight.sent_ns + patience_ns(expiries) <= now_ns
             for at, state in enumerate(flight.states)
             if state == _FLIGHT
         ]

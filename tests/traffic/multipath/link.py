@@ -17,6 +17,7 @@ from hpn.traffic.multipath.memory import Memory
 from hpn.traffic.multipath.paths import Paths
 from hpn.traffic.multipath.requester import MultipathRequester
 from hpn.traffic.multipath.responder import MultipathResponder
+from hpn.traffic.multipath.round_trips import RoundTrips
 from hpn.traffic.multipath.sack import Sack, pack_sack, read_sack
 from hpn.traffic.multipath.settings import EntropyValue, Multipath
 from hpn.traffic.streams.qp import AckPolicy, QpState
@@ -70,7 +71,8 @@ class Link:
         self.transport, self.settings = transport, settings
         self.values = [EntropyValue(FIRST_SPORT + path, path % ports) for path in range(settings.paths)]
         paths = Paths(settings, [value.port for value in self.values])
-        self.requester = MultipathRequester(transport, paths, SLACK_NS, first_psn)
+        trips = RoundTrips(SLACK_NS, transport.timer.wait_ns(0))
+        self.requester = MultipathRequester(transport, paths, trips, first_psn)
         self.requester.set_values(self.values)
         self.responder = MultipathResponder(transport, ACKS, first_psn)
         self.inbox = Memory(transport.path_mtu)

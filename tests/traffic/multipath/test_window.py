@@ -8,12 +8,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpn.traffic.multipath.round_trips import PortRoundTrips, RoundTrips
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.multipath.window import Copy, Flight, Window
 
 PATHS, WINDOW, STEPS = 5, 24, 60
-AT_ONCE = PortRoundTrips(RoundTrips(0, 0))  # what is under way counts as lost at once
 
 
 class Plain:
@@ -59,8 +57,9 @@ def test_it_finds_what_looking_at_all_packets_finds(seed: int, first: int) -> No
             sent += count
         elif window.lost and draw.random() < 0.5:
             _send(window, plain, min(window.lost), [draw.randrange(PATHS)], now_ns, again=True)
-        assert {copy.psn for copy in window.late(now_ns)} == plain.flying()
-        assert window.due_ns() == min((window.copy(psn).flight.sent_ns for psn in plain.flying()), default=None)
+        assert {copy.psn for copy in window.late(now_ns, lambda _: 0)} == plain.flying()
+        oldest = dict(window.oldest_ns()).get(0)
+        assert oldest == min((window.copy(psn).flight.sent_ns for psn in plain.flying()), default=None)
         waiting = [psn for psn in range(acknowledged, sent) if psn not in there]
         if not waiting or draw.random() < 0.3:
             continue
@@ -84,13 +83,13 @@ def test_it_finds_what_looking_at_all_packets_finds(seed: int, first: int) -> No
         if base > acknowledged:
             acknowledged = base
             window.advance(base)
-        late = [copy for copy in window.late(now_ns) if draw.random() < 0.2]
+        late = [copy for copy in window.late(now_ns, lambda _: 0) if draw.random() < 0.2]
         _lose(window, plain, late)
         assert window.lost == {psn for psn, packet in plain.packets.items() if packet[3] == "lost"}
 
 
 def _send(window: Window, plain: Plain, start: int, paths: list[int], now_ns: int, *, again: bool) -> None:
-    window.send(Flight(start, paths, 0, now_ns, AT_ONCE, again=again))
+    window.send(Flight(start, paths, 0, now_ns, 0, 0, again=again))
     plain.send(start, paths, again)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from hpn.traffic.multipath.settings import MOST_PATHS
+
 MOST_EXPIRIES = 6
-_MEMORY = 2048  # round trips after which two thirds of a longer one's excess are forgotten
+_MEMORY = 2 * MOST_PATHS  # round trips, after which two thirds of a longer one's excess are forgotten
 
 
 class RoundTrips:
     """Estimate of round trips; ``slack_ns``: what an acknowledgement may be late by, and a tick of both ends.
 
     Where few of many paths are congested, their round trips are far from the mean of all, and are no loss: the longest
-    of late counts too. Until the first one is known a round trip may take ``first_ns``, and never longer.
-    ``expiries``: how often packets were not heard of since the last one was known. A packet keeps the number of when it
-    left: other packets that are lost say nothing of its path.
+    of late counts too. It is remembered until each path's turn has come twice. Until the first one is known a round
+    trip may take ``first_ns``, and never longer. ``expiries``: how often packets were not heard of since the last one
+    was known. A packet keeps the number of when it left: other packets that are lost say nothing of its path.
     """
 
     def __init__(self, slack_ns: int, first_ns: int) -> None:

@@ -12,7 +12,7 @@ class RoundTrips:
     """Estimate of round trips; ``slack_ns``: what an acknowledgement may be late by, and a tick of both ends.
 
     Where few of many paths are congested, their round trips are far from the mean of all, and are no loss: the longest
-    of late counts too. It is remembered until each path's turn has come twice. Until the first one is known a round
+    of late counts too, until the turn of each of ``MOST_PATHS`` has come twice. Until the first one is known a round
     trip may take ``first_ns``, and never longer. ``expiries``: how often packets were not heard of since the last one
     was known. A packet keeps the number of when it left: other packets that are lost say nothing of its path.
     """

@@ -109,7 +109,7 @@ client-table: kernel clients
 profile-table: kernel
 	$(VENV)/bin/python -m tests.product.profile_table runs/profile-table docs/profile-table.md $(if $(JOBS),--jobs $(JOBS))
 
-# What the same faults cost on each network, and what published networks take (docs/network-table.md); some 15 minutes.
+# What the same faults cost on each network, and what published networks take (docs/network-table.md); half an hour.
 network-table: kernel
 	$(VENV)/bin/python -m tests.product.network_table runs/network-table docs/network-table.md $(if $(JOBS),--jobs $(JOBS))
 

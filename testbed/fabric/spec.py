@@ -233,7 +233,7 @@ class FabricSpec(Strict):
 
     name: str = Field(default="custom", pattern=r"^[a-z][a-z0-9-]{0,30}$", examples=["my-fabric"])
     architecture: str = Field(default="hpn", description="how hosts, ToRs and the tiers above are wired")
-    pods: int = Field(default=1, ge=1, le=64)
+    pods: int = Field(default=1, ge=1, le=512)
     segments: int = Field(default=2, ge=1, le=256, description="per pod")
     hosts: int = Field(default=2, ge=1, le=4096, description="active hosts per segment")
     spare_hosts: int = Field(default=0, ge=0, le=1024, description="per segment")

@@ -18,6 +18,7 @@ from tests.product.network_counts import Counts, counts
 
 SIZES = (1024, 16_384, 131_072)
 MONTHS, QUEUE_PAIRS = 12, 8
+_MOST_SEGMENTS = 256  # of a pod
 Keys = Mapping[str, object]
 
 
@@ -41,8 +42,9 @@ def _clos(pods: int, segments: int, hosts: int, aggs: int, groups: int = 1, core
 
 
 def _mesh(dimensions: tuple[int, ...], hosts: int) -> Keys:
-    pods = dimensions[0]
-    return {"dimensions": [*dimensions], "pods": pods, "segments": math.prod(dimensions) // pods, "hosts": hosts}
+    switches = math.prod(dimensions)
+    pods = max(dimensions[0], switches // _MOST_SEGMENTS)
+    return {"dimensions": [*dimensions], "pods": pods, "segments": switches // pods, "hosts": hosts}
 
 
 _DIRECT: Keys = {"rails": 1, "bgp": {"asn": "per-switch"}}
@@ -64,7 +66,7 @@ NETWORKS = (
     )),
     Sized("DCN+", {"architecture": "dcn-plus", "uplinks": 8}, (
         _clos(2, 4, 16, 8, 1, 64), _clos(32, 4, 16, 8, 2, 128), None,
-    ), "it has 256 pods there, and hpn plans 64"),
+    ), "its pods of 512 end at 65,536 below Cores of 128 ports"),
     Sized("rail-optimised (SuperPOD)", {"architecture": "single-tor"}, (
         {**_clos(1, 2, 64, 8), "uplinks": 8}, _clos(4, 8, 64, 64, 2, 128), _clos(32, 8, 64, 64, 16, 1024),
     )),
@@ -74,19 +76,19 @@ NETWORKS = (
     Sized("fat-tree", {"architecture": "fat-tree", "rails": 1}, (
         {"pods": 16, "segments": 8, "hosts": 8, "aggs": 8, "cores": 64, "core_groups": 8},
         {"pods": 40, "segments": 20, "hosts": 20, "aggs": 20, "cores": 400, "core_groups": 20},
-        None,
-    ), "it has 82 pods there, and hpn plans 64"),
+        {"pods": 80, "segments": 40, "hosts": 40, "aggs": 40, "cores": 1600, "core_groups": 40},
+    )),
     Sized("torus", {"architecture": "torus", **_DIRECT}, (
         _mesh((8, 4, 4), 8), _mesh((16, 16, 8), 8), _mesh((64, 16, 16), 8),
     )),
     Sized("full mesh (UB-Mesh)", {"architecture": "full-mesh", **_DIRECT}, (
-        _mesh((8, 16), 8), _mesh((32, 64), 8), None,
-    ), "more links than hpn numbers"),
+        _mesh((8, 16), 8), _mesh((32, 64), 8), _mesh((16, 16, 8, 8), 8),
+    )),
     Sized("Dragonfly", {"architecture": "dragonfly", **_DIRECT}, (
         {"pods": 17, "segments": 8, "global_links": 2, "hosts": 8},
         {"pods": 64, "segments": 21, "global_links": 3, "hosts": 12},
-        None,
-    ), "it has more than 64 groups there"),
+        {"pods": 352, "segments": 27, "global_links": 13, "hosts": 13},
+    )),
     Sized("Slim Fly", {"architecture": "slim-fly", **_DIRECT}, (
         {"pods": 9, "segments": 18, "hosts": 6},
         {"pods": 23, "segments": 46, "hosts": 16},

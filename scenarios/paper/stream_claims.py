@@ -173,8 +173,7 @@ CLAIMS = (
         "bounce-deadlock",
         "not of this paper: paths that bounce after failures deadlock a lossless Clos for good (Tagger, CoNEXT 2017)",
         "deadlock",
-        "a seed places the flows of the ring; Microsoft's deadlock (SIGCOMM 2016, section 4.2) came of flooding, which"
-        " routed ports do not do",
+        "Microsoft's deadlock (SIGCOMM 2016, section 4.2) came of flooding, which routed ports do not do",
         ("deadlock-bounce",),
         judges.bounces_deadlock,
         without=(

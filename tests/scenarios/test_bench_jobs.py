@@ -9,6 +9,7 @@ import pytest
 
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.selfcheck.bench import jobs
 from hpn.testbed.errors import MachineError
 from hpn.testbed.fabric.build import build
@@ -83,16 +84,29 @@ def test_what_a_packet_costs_is_shown_with_its_parts(monkeypatch: pytest.MonkeyP
     """1,000 packets more take 20 ms of user time and 5 ms of system time more."""
 
     class Ran:
-        def __init__(self, packets: int, user_s: float, system_s: float) -> None:
+        def __init__(self, packets: int, user_s: float, system_s: float, sent: int = 0) -> None:
             self.job = type("Job", (), {"packets": packets})
-            self.user_s, self.system_s, self.cpu_s = user_s, system_s, user_s + system_s
+            self.user_s, self.system_s, self.cpu_s, self.sent = user_s, system_s, user_s + system_s, sent
 
-    runs = iter([Ran(1024, 2.02, 3.005), Ran(24, 2.0, 3.0), Ran(2024, 2.05, 3.016), Ran(24, 2.0, 3.0)])
-    monkeypatch.setattr(jobs, "_cost", lambda _engine, _drill: next(runs))
-    reliable, multipath = jobs.virtual_packets(ENGINES["uml-virtual-time"])
+    single, several = (Ran(1024, 2.02, 3.005), Ran(24, 2.0, 3.0)), (Ran(2024, 2.05, 3.016), Ran(24, 2.0, 3.0))
+    runs = iter([*single, *several, Ran(1024, 2.03, 3.007, sent=6200), Ran(24, 2.0, 3.0, sent=200)])
+    drills: list[Drill] = []
+
+    def cost(_engine: object, drill: Drill) -> Ran:
+        drills.append(drill)
+        return next(runs)
+
+    monkeypatch.setattr(jobs, "_cost", cost)
+    reliable, multipath, buffers = jobs.virtual_packets(ENGINES["uml-virtual-time"])
     assert reliable.value == pytest.approx(25)
     assert not reliable.met
     assert reliable.note.startswith("user 20.0, system 5.0; 1,000 packets")
     assert multipath.value == pytest.approx(33 / 25)
     assert not multipath.met
     assert multipath.note.startswith("33.0 us: user 25.0, system 8.0; 2,000 packets")
+    assert buffers.value == pytest.approx((37 - 25) / 6)
+    assert not buffers.met
+    assert buffers.note.startswith("6.0 ports a packet, with its acknowledgement; 37.0 us: user 30.0, system 7.0")
+    plain, switched = drills[:2], drills[4:]
+    assert all(build(drill.topology).spec.switch is not None for drill in switched)
+    assert [replace(drill, topology=plain[0].topology) for drill in switched] == plain

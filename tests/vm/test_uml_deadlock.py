@@ -18,8 +18,11 @@ from tests.vm.twice import twice
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]
 
-RING = ("p0.a0.0:s0r0t0", "p0.s0.t0.0:up1", "p0.a0.1:s1r0t0", "p0.s1.t0.0:up0")
-"""In the order of waiting."""
+RINGS = (
+    ("p0.a0.0:s0r0t0", "p0.s0.t0.0:up1", "p0.a0.1:s1r0t0", "p0.s1.t0.0:up0"),
+    ("p0.a0.0:s1r0t0", "p0.s1.t0.0:up1", "p0.a0.1:s0r0t0", "p0.s0.t0.0:up0"),
+)
+"""In the order of waiting; the hash says which of both stands."""
 BOUNCING = ("p0.s2", "p0.s3")
 PICTURES = ROOT / "docs" / "pictures"
 
@@ -44,8 +47,8 @@ def _with(tmp_path: Path, old: str, new: str) -> RunFolder:
 def test_two_failures_make_a_ring_that_the_repair_does_not_end(tmp_path: Path) -> None:
     run = twice(tmp_path, "deadlock-bounce")
     found = deadlock(_buffers(run))
-    start = found.index(RING[0])
-    assert found[start:] + found[:start] == RING
+    start = next(at for at, port in enumerate(found) if port.startswith("p0.a0.0"))
+    assert found[start:] + found[:start] in RINGS
     assert all(each.last_packets == 0 for each in _buffers(run) if each.priority == 3)
     assert sum(each.lost for each in _buffers(run) if each.is_switch) == 0
     assert deadlock_svg(run) == (PICTURES / "deadlock-bounce.svg").read_text(), "make pictures"
@@ -54,7 +57,7 @@ def test_two_failures_make_a_ring_that_the_repair_does_not_end(tmp_path: Path) -
 def test_a_watchdog_breaks_the_ring(tmp_path: Path) -> None:
     run = twice(tmp_path, "deadlock-bounce-watchdog")
     fired = {each.port for each in _buffers(run) if each.storms}
-    assert fired & set(RING)
+    assert any(fired & set(ring) for ring in RINGS)
     assert all(each.is_switch for each in _buffers(run) if each.storms)
 
 

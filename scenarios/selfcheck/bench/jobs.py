@@ -6,7 +6,7 @@ import os
 import resource
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hpn.failover.analysis.job import JobMetrics
@@ -23,6 +23,7 @@ from hpn.testbed.errors import MachineError
 from hpn.testbed.events import now_ns
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.switch_spec import SwitchSpec
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.vm.engines import EngineSpec
 from hpn.traffic.flows.framing import data_bytes, wire_bytes
@@ -35,6 +36,7 @@ _DRILL, _IDLE, _MULTIPATH, _MULTIPATH_IDLE = (
 )
 _OTHERS = ("iperf3", "sockperf")  # sockperf only if installed
 _RING = "link-down-allreduce"
+_BUFFER_BYTES = 16_000_000
 _PATH_MTU = 4096
 _MESSAGE_BYTES, _MESSAGES = 4_000_000, 4  # per iteration; many in flight, so that the wire is never idle
 _LEAD_NS = 200_000_000
@@ -49,6 +51,7 @@ class _Cost:
     job: JobMetrics
     user_s: float  # programs of the guest, and its kernel
     system_s: float  # system calls of both; those of a guest are caught by ptrace
+    sent: int  # packets that all ports sent, by the counters of ``switch:``; 0 without
 
     @property
     def cpu_s(self) -> float:
@@ -74,36 +77,54 @@ def _ring_ms(ranks: int, size_bytes: int, rate_bps: int, path_mtu: int) -> float
 
 
 def virtual_packets(engine: EngineSpec) -> Iterator[Figure]:
-    """Measure the CPU time per packet of guest kernel, workers and supervisor: of RC, and of multipath beside it.
+    """Measure the CPU time per packet of guest kernel, workers and supervisor, less that of a drill without packets.
 
-    That of a drill without packets is subtracted.
+    Of RC; of multipath over RC's; and of what ``switch:`` adds to RC's at each port, over the token bucket alone.
     """
-    cost, note = _packet(engine, _DRILL, _IDLE)
-    yield Figure(f"{engine.name}: CPU for a packet of a job", cost, "us", 15, note=note)
-    multipath, note = _packet(engine, _MULTIPATH, _MULTIPATH_IDLE)
+    busy, idle = load_drill(_DRILL), load_drill(_IDLE)
+    reliable = _packet(engine, busy, idle)
+    yield Figure(f"{engine.name}: CPU for a packet of a job", reliable.us, "us", 15, note=reliable.note)
+    multipath = _packet(engine, load_drill(_MULTIPATH), load_drill(_MULTIPATH_IDLE))
     name = f"{engine.name}: multipath, CPU for a packet over RC's"
-    yield Figure(name, multipath / cost, "x", 1.3, note=f"{multipath:.1f} us: {note}")
+    yield Figure(name, multipath.us / reliable.us, "x", 1.3, note=f"{multipath.us:.1f} us: {multipath.note}")
+    switched = _packet(engine, _with_buffers(busy), _with_buffers(idle))
+    added = (switched.us - reliable.us) / switched.ports
+    note = f"{switched.ports:.1f} ports a packet, with its acknowledgement; {switched.us:.1f} us: {switched.note}"
+    yield Figure(f"{engine.name}: CPU that buffers of switches add at a port", added, "us", 1.5, note=note)
 
 
-def _packet(engine: EngineSpec, busy_file: Path, idle_file: Path) -> tuple[float, str]:
-    """Return the CPU time per packet in us, and what it is made of."""
-    busy, idle = _cost(engine, load_drill(busy_file)), _cost(engine, load_drill(idle_file))
+@dataclass(frozen=True, slots=True)
+class _Packet:
+    """CPU time per packet of a job, what it is made of, and ports that counted the packet or its acknowledgement."""
+
+    us: float
+    ports: float
+    note: str
+
+
+def _packet(engine: EngineSpec, busy_drill: Drill, idle_drill: Drill) -> _Packet:
+    busy, idle = _cost(engine, busy_drill), _cost(engine, idle_drill)
     packets, cpu_s = busy.job.packets - idle.job.packets, busy.cpu_s - idle.cpu_s
     user, system = (busy.user_s - idle.user_s) / packets * 1e6, (busy.system_s - idle.system_s) / packets * 1e6
     parts = f"user {user:.1f}, system {system:.1f}"
     note = f"{parts}; {packets:,} packets, {busy.cpu_s:.1f} CPU s with {idle.cpu_s:.1f} for boot and lab"
-    return cpu_s / packets * 1e6, note
+    return _Packet(cpu_s / packets * 1e6, (busy.sent - idle.sent) / packets, note)
+
+
+def _with_buffers(drill: Drill) -> Drill:
+    """Return the drill on switches with buffers and lossless classes."""
+    return replace(drill, topology=drill.topology.model_copy(update={"switch": SwitchSpec(buffer=_BUFFER_BYTES)}))
 
 
 def _cost(engine: EngineSpec, drill: Drill) -> _Cost:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as out:
-        run = run_in_guest(Order(drill, Path(out) / "run", ("bench",)), engine, lambda _line: None)
-        job = run.metrics().job
-    if job is None:
+        metrics = run_in_guest(Order(drill, Path(out) / "run", ("bench",)), engine, lambda _line: None).metrics()
+    if metrics.job is None:
         raise MachineError(f"the drill {drill.name} ran no job")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return _Cost(job, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime)
+    sent = sum(each.sent_packets for each in metrics.buffers or ())
+    return _Cost(metrics.job, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, sent)
 
 
 def figures(found: Measured) -> Iterator[Figure]:

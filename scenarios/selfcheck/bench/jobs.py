@@ -6,7 +6,7 @@ import os
 import resource
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from hpn.failover.analysis.job import JobMetrics
@@ -81,13 +81,12 @@ def virtual_packets(engine: EngineSpec) -> Iterator[Figure]:
 
     Of RC; of multipath over RC's; and of what ``switch:`` adds to RC's at each port, over the token bucket alone.
     """
-    busy, idle = load_drill(_DRILL), load_drill(_IDLE)
-    reliable = _packet(engine, busy, idle)
+    reliable = _packet(engine, load_drill(_DRILL), load_drill(_IDLE))
     yield Figure(f"{engine.name}: CPU for a packet of a job", reliable.us, "us", 15, note=reliable.note)
     multipath = _packet(engine, load_drill(_MULTIPATH), load_drill(_MULTIPATH_IDLE))
     name = f"{engine.name}: multipath, CPU for a packet over RC's"
     yield Figure(name, multipath.us / reliable.us, "x", 1.3, note=f"{multipath.us:.1f} us: {multipath.note}")
-    switched = _packet(engine, _with_buffers(busy), _with_buffers(idle))
+    switched = _packet(engine, _with_buffers(_DRILL), _with_buffers(_IDLE))
     added = (switched.us - reliable.us) / switched.ports
     note = f"{switched.ports:.1f} ports a packet, with its acknowledgement; {switched.us:.1f} us: {switched.note}"
     yield Figure(f"{engine.name}: CPU that buffers of switches add at a port", added, "us", 1.5, note=note)
@@ -111,9 +110,10 @@ def _packet(engine: EngineSpec, busy_drill: Drill, idle_drill: Drill) -> _Packet
     return _Packet(cpu_s / packets * 1e6, (busy.sent - idle.sent) / packets, note)
 
 
-def _with_buffers(drill: Drill) -> Drill:
+def _with_buffers(file: Path) -> Drill:
     """Return the drill on switches with buffers and lossless classes."""
-    return replace(drill, topology=drill.topology.model_copy(update={"switch": SwitchSpec(buffer=_BUFFER_BYTES)}))
+    own = load_drill(file).topology
+    return load(str(file), own.model_copy(update={"switch": SwitchSpec(buffer=_BUFFER_BYTES)}))
 
 
 def _cost(engine: EngineSpec, drill: Drill) -> _Cost:

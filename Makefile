@@ -89,7 +89,7 @@ strangers: kernel
 	$(VENV)/bin/python -m tests.strangers --number $(N) --first $(FIRST) --out $(OUT) --jobs $(or $(JOBS),2) $(if $(ONLY),--only $(ONLY))
 
 # Mistakes planted in drawn networks of FRR and BIRD configurations, and 50 correct variants: where hpn names each, and what it
-# costs (an hour). Writes runs/misconfigurations/table.md, and exits 1 when anything is named elsewhere, or blamed wrongly; what is
+# costs (20 minutes). Writes runs/misconfigurations/table.md, and exits 1 when anything is named elsewhere, or blamed wrongly; what is
 # there stays: make misconfigurations ONLY=maximum-paths-1,variants
 misconfigurations: kernel
 	$(VENV)/bin/python -m tests.misconfigured runs/misconfigurations --seed $(SEED) $(if $(ONLY),--only $(ONLY))

@@ -8,10 +8,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 
 from hpn.testbed.errors import InputError
 
 _LINK_BASE = 172 << 24 | 16 << 16
+LINKS = IPv4Network((_LINK_BASE, 12))
+"""Network of switch-switch links."""
 _LINK_COUNT = 1 << 19  # /31s in a /12
 _ROUTER_BASE = 192 << 24 | 168 << 16
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Interface, IPv4Network, collapse_addresses
 
 from hpn.testbed.fabric import addresses
 from hpn.testbed.fabric.groups import asns_apart
@@ -18,6 +19,7 @@ from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 TOR_ASN, AGG_ASN, CORE_ASN = 65_100, 65_200, 65_500
 SWITCH_ASN = 4_200_000_000
 """First ASN of switches that have one each: of the private ones with 32 bits (RFC 6996)."""
+_FEW_PODS = 64  # whose Aggs' ASNs are below the Cores'
 _FIRST_IFINDEX = 16  # clear of lo and of devices the kernel makes in every namespace
 _LACP_KEYS = 65_535  # a key has 16 bits, and 0 stands for no key
 LinkAddresses = tuple[str, str] | tuple[None, None] | None
@@ -38,9 +40,11 @@ class Cable:
 class FabricDraft:
     """Collector of the nodes, links and NICs of one fabric. Deterministic: same calls, same result."""
 
-    def __init__(self, spec: FabricSpec, plan: addresses.NicPlan) -> None:
+    def __init__(self, spec: FabricSpec, plan: addresses.NicPlan, taken: Iterable[IPv4Network] = ()) -> None:
+        """Number from ``plan``, and links between switches clear of the networks that a file has ``taken``."""
         self.spec = spec
         self.nics_plan = plan
+        self._taken = [each for each in collapse_addresses(taken) if each.overlaps(addresses.LINKS)]
         self.nodes: list[Node] = []
         self._links: list[Link] = []
         self._nics: list[Nic] = []
@@ -121,8 +125,8 @@ class FabricDraft:
         mtu: int | None = None,
     ) -> Link:
         """Add a link between two switches, the lower first; ``given``: addresses, else the next /31."""
-        low_address, high_address = given or addresses.link_addresses(self._switch_links)
-        self._switch_links += 1
+        low_address, high_address = given or self._next_pair()
+        self._switch_links += given is not None
         low_index, high_index = self._ifindex(), self._ifindex()
         lower, upper = ends
         link = Link(
@@ -136,6 +140,14 @@ class FabricDraft:
         )
         self._links.append(link)
         return link
+
+    def _next_pair(self) -> tuple[str, str]:
+        """Return the next /31 that is in no network of the file."""
+        while True:
+            pair = addresses.link_addresses(self._switch_links)
+            self._switch_links += 1
+            if not any(IPv4Interface(pair[0]).ip in each for each in self._taken):
+                return pair
 
     def add_stack(self, primary: str, secondary: str, peer_link: str) -> None:
         """Make two ToRs a stack over a link that was added."""
@@ -165,7 +177,7 @@ def _asn_of_tier(switch: Node) -> int:
     """Return the ASN of a switch's tier and plane, of Aggs per pod too: a route never comes back by a sibling."""
     plane = switch.plane or 0
     if switch.role is Role.AGG:
-        return AGG_ASN + switch.pod * 4 + plane
+        return (AGG_ASN if switch.pod < _FEW_PODS else SWITCH_ASN) + switch.pod * 4 + plane
     return (TOR_ASN if switch.role is Role.TOR else CORE_ASN) + plane
 
 

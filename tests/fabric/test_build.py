@@ -166,6 +166,16 @@ def test_at_the_papers_scale_every_nic_has_an_lacp_key_of_its_own_and_beyond_it_
     assert [lacp_key(nic) for nic in (0, 65_534, 65_535)] == [1, 65_535, 1]
 
 
+def test_aggs_of_many_pods_have_no_asn_of_a_core() -> None:
+    """A route from a Core with an Agg's own ASN in it would be refused there."""
+    fabric = build(FabricSpec(architecture="dual-tor-clos", pods=80, segments=1, hosts=1, aggs=1, cores=1))
+    asns = {
+        role: {node.asn for node in fabric.switches if node.role is role} for role in (Role.TOR, Role.AGG, Role.CORE)
+    }
+    assert len(asns[Role.AGG]) == 80
+    assert not asns[Role.AGG] & (asns[Role.TOR] | asns[Role.CORE])
+
+
 @settings(max_examples=60, deadline=None)
 @given(possible_specs)
 def test_switches_share_an_asn_when_they_share_tier_and_plane_and_aggs_reach_each_other_below_cores(

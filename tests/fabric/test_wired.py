@@ -85,6 +85,24 @@ def test_names_stay_the_users_and_roles_have_their_other_names() -> None:
     assert (fabric.node("leaf1").asn, fabric.planes, fabric.rails_meet) == (65001, 1, True)
 
 
+def test_links_that_hpn_numbers_keep_clear_of_what_the_file_has() -> None:
+    """netlab numbers hosts from 172.16.0.0/16; a ToR whose uplink had a host's address never learned the host."""
+    text = mine(last=', addresses: ["172.16.0.10/31", "172.16.0.11/31"]')
+    for number, host in enumerate(("gpu-a", "gpu-b"), 1):
+        plain = f"{host}: {{role: host{_BOND}}}"
+        assert plain in text
+        text = text.replace(plain, plain.replace("eth1]", f"eth1], ip: 172.16.0.{number}/29"))
+    fabric = loaded(text)
+    first, given = (fabric.link(f"leaf{number}:Ethernet48") for number in (1, 2))
+    assert (first.lower.address, first.upper.address) == ("172.16.0.8/31", "172.16.0.9/31")
+    assert (given.lower.address, given.upper.address) == ("172.16.0.10/31", "172.16.0.11/31")
+
+
+def test_a_nic_that_would_be_numbered_as_a_link_is_refused() -> None:
+    with pytest.raises(InputError, match=r"10\.0\.0\.1 is an address of link leaf2.*numbers NIC gpu-a\.r0 so; write"):
+        loaded(mine(last=', addresses: ["10.0.0.0/31", "10.0.0.1/31"]'))
+
+
 def test_a_nic_goes_by_its_bond_and_by_its_host_where_that_has_one() -> None:
     fabric = loaded(mine())
     assert fabric.nic("gpu-a") == fabric.nic("gpu-a:bond0") == fabric.part("gpu-a:bond0") == fabric.nic("gpu-a.r0")

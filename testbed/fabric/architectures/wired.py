@@ -9,6 +9,7 @@ from ipaddress import IPv4Interface, IPv4Network
 from itertools import pairwise
 from pathlib import PurePath
 
+from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.addresses import NicPlan
 from hpn.testbed.fabric.architectures.architecture import Architecture, Problem
 from hpn.testbed.fabric.bonding import Bonding
@@ -37,8 +38,9 @@ def _build(spec: FabricSpec) -> Fabric:
     found = structure_of(wiring, cabling)
     of_hosts = (found.indexes[name] for name, node in wiring.nodes.items() if node.role == "host")
     sizes = [max(numbers, default=0) + 1 for numbers in ((nic.rail for nic in cabling.nics), of_hosts)]
-    draft = FabricDraft(spec, NicPlan.for_sizes(sizes[0], len(found.blocks), sizes[1]))
     configs = configs_of(wiring)
+    taken = _taken(cabling, configs)
+    draft = FabricDraft(spec, NicPlan.for_sizes(sizes[0], len(found.blocks), sizes[1]), taken)
     nodes = {name: _add_node(draft, name, given, found, configs.get(name)) for name, given in wiring.nodes.items()}
     check_tor_names(draft.nodes, "lacp.tor_system_ids", spec.lacp.tor_system_ids)
     check_tor_names(draft.nodes, "stack.tor_versions", spec.stack.tor_versions)
@@ -55,7 +57,9 @@ def _build(spec: FabricSpec) -> Fabric:
         ends = {stack.primary, stack.secondary}
         peer = next(cable.name for cable in cabling.cables if {cable.lower[0], cable.upper[0]} == ends)
         draft.add_stack(stack.primary, stack.secondary, peer)
-    return draft.made(found.planes, rails_meet=found.rails_meet, core_ports=ARCHITECTURE.core_ports)
+    fabric = draft.made(found.planes, rails_meet=found.rails_meet, core_ports=ARCHITECTURE.core_ports)
+    _check_addresses(fabric)
+    return fabric
 
 
 def _wiring(spec: FabricSpec) -> WiringSpec:
@@ -143,6 +147,25 @@ def _addresses(cable: WiredCable, configs: Mapping[str, SwitchConfig]) -> LinkAd
         return low, high
     without = all(config is not None and port in config.interfaces for config, port in ends)
     return (None, None) if without else None
+
+
+def _check_addresses(fabric: Fabric) -> None:
+    """Raise InputError when a NIC that the file gives no address gets that of a link."""
+    ends = ((end.address, link.name) for link in fabric.links if link.is_routed for end in (link.lower, link.upper))
+    held = {address.partition("/")[0]: name for address, name in ends if address is not None}
+    for nic in fabric.nics:
+        if nic.ip in held:
+            text = f"{nic.ip} is an address of link {held[nic.ip]}, and hpn numbers NIC {nic.name} so"
+            raise InputError(f"{text}; write the ip of hosts' NICs, or other addresses of links")
+
+
+def _taken(cabling: Cabling, configs: Mapping[str, SwitchConfig]) -> Iterator[IPv4Network]:
+    """Yield the networks of NICs and links that have addresses by the file."""
+    yield from (IPv4Interface(nic.given.ip).network for nic in cabling.nics if nic.given.ip is not None)
+    for cable in cabling.cables:
+        for each in _addresses(cable, configs) or ():
+            if each is not None:
+                yield IPv4Interface(each).network
 
 
 def _rate(spec: FabricSpec, cable: WiredCable, role: Role) -> int:

@@ -157,3 +157,12 @@ def test_only_bgp_protocols_of_a_bird_conf_are_sessions(tmp_path: Path) -> None:
         bird._heard(f"2026-11-28 13:00:00.000000 <TRACE> {name}: State changed to up")
     assert [(event.subject, event.what) for event in events] == [("Ethernet48", "established")]
     assert bird.established == {"Ethernet48"}
+
+
+def test_an_address_that_is_none_is_left_to_frr_to_tell() -> None:
+    """The notes of ``hpn plan`` compare addresses of both ends; one that was none ended it with a traceback."""
+    text = "interface {}\n ip address {}\n"
+    said = "".join(
+        text.format(f"eth{number}", ip) for number, ip in enumerate(("nonsense", "10.0.0.999/31", "10.0.0.0/31"))
+    )
+    assert words_of("leaf1/frr.conf", said).addresses == {"eth2": "10.0.0.0/31"}

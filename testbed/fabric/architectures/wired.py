@@ -161,11 +161,9 @@ def _check_addresses(fabric: Fabric) -> None:
 
 def _taken(cabling: Cabling, configs: Mapping[str, SwitchConfig]) -> Iterator[IPv4Network]:
     """Yield the networks of NICs and links that have addresses by the file."""
-    yield from (IPv4Interface(nic.given.ip).network for nic in cabling.nics if nic.given.ip is not None)
-    for cable in cabling.cables:
-        for each in _addresses(cable, configs) or ():
-            if each is not None:
-                yield IPv4Interface(each).network
+    given = [nic.given.ip for nic in cabling.nics]
+    given += [each for cable in cabling.cables for each in _addresses(cable, configs) or ()]
+    yield from (IPv4Interface(each).network for each in given if each is not None)
 
 
 def _rate(spec: FabricSpec, cable: WiredCable, role: Role) -> int:

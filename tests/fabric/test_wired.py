@@ -98,11 +98,6 @@ def test_links_that_hpn_numbers_keep_clear_of_what_the_file_has() -> None:
     assert (given.lower.address, given.upper.address) == ("172.16.0.10/31", "172.16.0.11/31")
 
 
-def test_a_nic_that_would_be_numbered_as_a_link_is_refused() -> None:
-    with pytest.raises(InputError, match=r"10\.0\.0\.1 is an address of link leaf2.*numbers NIC gpu-a\.r0 so; write"):
-        loaded(mine(last=', addresses: ["10.0.0.0/31", "10.0.0.1/31"]'))
-
-
 def test_a_nic_goes_by_its_bond_and_by_its_host_where_that_has_one() -> None:
     fabric = loaded(mine())
     assert fabric.nic("gpu-a") == fabric.nic("gpu-a:bond0") == fabric.part("gpu-a:bond0") == fabric.nic("gpu-a.r0")

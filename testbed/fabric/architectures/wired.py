@@ -9,7 +9,6 @@ from ipaddress import IPv4Interface, IPv4Network
 from itertools import pairwise
 from pathlib import PurePath
 
-from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.addresses import NicPlan
 from hpn.testbed.fabric.architectures.architecture import Architecture, Problem
 from hpn.testbed.fabric.bonding import Bonding
@@ -57,9 +56,7 @@ def _build(spec: FabricSpec) -> Fabric:
         ends = {stack.primary, stack.secondary}
         peer = next(cable.name for cable in cabling.cables if {cable.lower[0], cable.upper[0]} == ends)
         draft.add_stack(stack.primary, stack.secondary, peer)
-    fabric = draft.made(found.planes, rails_meet=found.rails_meet, core_ports=ARCHITECTURE.core_ports)
-    _check_addresses(fabric)
-    return fabric
+    return draft.made(found.planes, rails_meet=found.rails_meet, core_ports=ARCHITECTURE.core_ports)
 
 
 def _wiring(spec: FabricSpec) -> WiringSpec:
@@ -147,16 +144,6 @@ def _addresses(cable: WiredCable, configs: Mapping[str, SwitchConfig]) -> LinkAd
         return low, high
     without = all(config is not None and port in config.interfaces for config, port in ends)
     return (None, None) if without else None
-
-
-def _check_addresses(fabric: Fabric) -> None:
-    """Raise InputError when a NIC that the file gives no address gets that of a link."""
-    ends = ((end.address, link.name) for link in fabric.links if link.is_routed for end in (link.lower, link.upper))
-    held = {address.partition("/")[0]: name for address, name in ends if address is not None}
-    for nic in fabric.nics:
-        if nic.ip in held:
-            text = f"{nic.ip} is an address of link {held[nic.ip]}, and hpn numbers NIC {nic.name} so"
-            raise InputError(f"{text}; write the ip of hosts' NICs, or other addresses of links")
 
 
 def _taken(cabling: Cabling, configs: Mapping[str, SwitchConfig]) -> Iterator[IPv4Network]:

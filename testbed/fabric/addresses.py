@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import IPv4Interface, IPv4Network
 
 from hpn.testbed.errors import InputError
 
@@ -17,6 +17,14 @@ LINKS = IPv4Network((_LINK_BASE, 12))
 """Network of switch-switch links."""
 _LINK_COUNT = 1 << 19  # /31s in a /12
 _ROUTER_BASE = 192 << 24 | 168 << 16
+
+
+def interface_in(text: str) -> IPv4Interface | None:
+    """Return an address with its subnet, as '10.0.0.1/24' in a user's file; None if it is none."""
+    try:
+        return IPv4Interface(text)
+    except ValueError:
+        return None
 
 
 def dotted(value: int) -> str:

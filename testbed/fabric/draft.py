@@ -125,8 +125,8 @@ class FabricDraft:
         mtu: int | None = None,
     ) -> Link:
         """Add a link between two switches, the lower first; ``given``: addresses, else the next /31."""
-        low_address, high_address = given or self._next_pair()
-        self._switch_links += given is not None
+        low_address, high_address = given or self._free_pair()
+        self._switch_links += 1
         low_index, high_index = self._ifindex(), self._ifindex()
         lower, upper = ends
         link = Link(
@@ -141,13 +141,13 @@ class FabricDraft:
         self._links.append(link)
         return link
 
-    def _next_pair(self) -> tuple[str, str]:
+    def _free_pair(self) -> tuple[str, str]:
         """Return the next /31 that is in no network of the file."""
         while True:
             pair = addresses.link_addresses(self._switch_links)
-            self._switch_links += 1
             if not any(IPv4Interface(pair[0]).ip in each for each in self._taken):
                 return pair
+            self._switch_links += 1
 
     def add_stack(self, primary: str, secondary: str, peer_link: str) -> None:
         """Make two ToRs a stack over a link that was added."""

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from ipaddress import IPv4Interface
 from pathlib import PurePath
 
+from hpn.testbed.fabric.addresses import interface_in
 from hpn.testbed.fabric.model import Port
 
 _NUMBER = r"(\d{1,10})"
@@ -96,7 +96,7 @@ class _FrrWords:
                 self.asn, self.lines["asn"] = int(as_number), number
             case ["bgp", "router-id", address] | ["ip", "router-id", address]:
                 self.router, self.lines["router_id"] = address, number
-            case ["ip", "address", address, *_] if self.interface and _is_interface(address):
+            case ["ip", "address", address, *_] if self.interface and "/" in address and interface_in(address):
                 self.addresses[self.interface], self.lines[f"address {self.interface}"] = address, number
             case ["neighbor", peer, *said]:
                 self._peer(peer, said)
@@ -121,14 +121,6 @@ class _FrrWords:
         """Return what is written of a neighbour, and of its group where it says nothing itself."""
         own = self.peers[peer]
         return {**self.peers.get(own.get("peer-group", ""), {}), **own}
-
-
-def _is_interface(text: str) -> bool:
-    """Return True for an address with a prefix length; another text is told by FRR itself."""
-    try:
-        return "/" in text and bool(IPv4Interface(text))
-    except ValueError:
-        return False
 
 
 def _frr(file: str, text: str) -> SwitchConfig:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import AddressValueError, IPv4Address, IPv4Interface, NetmaskValueError
+from ipaddress import AddressValueError, IPv4Address, IPv4Interface
 
+from hpn.testbed.fabric.addresses import interface_in
 from hpn.testbed.fabric.bonding import AD_SELECT, HASH_POLICIES, Bonding
 from hpn.testbed.fabric.spec import LacpRate
 from hpn.testbed.fabric.wired.host_words import BondWords, Said
@@ -138,8 +139,5 @@ def _inside(text: str, own: IPv4Interface) -> bool:
 
 def interface_of(said: Said) -> IPv4Interface | None:
     """Return an address with its subnet; None if it is none, or its prefix is longer than 30."""
-    try:
-        found = IPv4Interface(said.text)
-    except (AddressValueError, NetmaskValueError, ValueError):
-        return None
-    return found if found.network.prefixlen <= 30 else None
+    found = interface_in(said.text)
+    return found if found is not None and found.network.prefixlen <= 30 else None

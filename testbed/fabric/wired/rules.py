@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from ipaddress import AddressValueError, IPv4Address, IPv4Interface, NetmaskValueError
+from ipaddress import IPv4Address
 
+from hpn.testbed.fabric.addresses import interface_in
 from hpn.testbed.fabric.architectures.architecture import Problem
 from hpn.testbed.fabric.wired.cables import TIERS, End, end_of
 from hpn.testbed.fabric.wired.wiring_spec import PORT_NAME, WiredNode, WiringSpec
@@ -207,7 +208,7 @@ def _addresses(wiring: WiringSpec) -> Iterator[Problem]:
                 yield (*where, "gateway"), "a gateway needs the ip of its NIC; write both, or neither"
             if nic.ip is None:
                 continue
-            found = _interface(nic.ip)
+            found = interface_in(nic.ip)
             if found is None or found.network.prefixlen > 30:
                 yield (*where, "ip"), f"{shorten(nic.ip)} is no address with a prefix length up to 30, as 10.0.0.1/24"
                 continue
@@ -219,7 +220,7 @@ def _addresses(wiring: WiringSpec) -> Iterator[Problem]:
 
 
 def _link_addresses(where: tuple[str | int, ...], given: list[str], taken: dict[IPv4Address, str]) -> Iterator[Problem]:
-    found = [_interface(each) for each in given]
+    found = [interface_in(each) for each in given]
     one, other = found
     if one is None or other is None or one.network != other.network or one.ip == other.ip:
         yield (
@@ -232,15 +233,8 @@ def _link_addresses(where: tuple[str | int, ...], given: list[str], taken: dict[
             yield where, f"{each.ip} is on links[{there}] too; write another"
 
 
-def _interface(text: str) -> IPv4Interface | None:
-    try:
-        return IPv4Interface(text)
-    except (AddressValueError, NetmaskValueError, ValueError):
-        return None
-
-
 def _is_ip(text: str) -> bool:
-    return _interface(text) is not None and "/" not in text
+    return interface_in(text) is not None and "/" not in text
 
 
 def given_asns(wiring: WiringSpec) -> Mapping[str, int]:

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface, IPv4Network
 
 from hpn.testbed.errors import InputError
@@ -59,11 +60,12 @@ def link_addresses(index: int) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NicPlan:
-    """Split of the 24 bits below 10/8 into rail, segment and host. Widths in bits."""
+    """Split of the 24 bits below 10/8 into rail, segment and host. Widths in bits; ``first`` is rail 0's number."""
 
     rail_bits: int
     segment_bits: int
     host_bits: int
+    first: int = 0
 
     @classmethod
     def for_sizes(cls, rails: int, segments: int, hosts: int) -> NicPlan:
@@ -77,13 +79,26 @@ class NicPlan:
             )
         return cls(24 - need[1] - need[2], need[1], need[2])
 
+    def clear_of(self, taken: Collection[IPv4Network], rails: int, segments: int) -> NicPlan:
+        """Return the plan with the first numbers of rails whose subnets are in none of these networks.
+
+        InputError when every one is taken.
+        """
+        ranges = [(int(each.network_address), int(each.broadcast_address)) for each in taken]
+        for first in range((1 << self.rail_bits) - rails + 1):
+            plan = replace(self, first=first)
+            subnets = [(plan._base(rail, 0), plan._base(rail, segments) - 1) for rail in range(rails)]
+            if not any(low <= last and start <= high for low, high in subnets for start, last in ranges):
+                return plan
+        raise InputError("addresses of switches leave hosts no subnet in 10.0.0.0/8; give each NIC an ip")
+
     @property
     def prefix_len(self) -> int:
         """Length of one segment's subnet on one rail."""
         return 32 - self.host_bits
 
     def _base(self, rail: int, segment: int) -> int:
-        return 10 << 24 | rail << (24 - self.rail_bits) | segment << self.host_bits
+        return (10 << 24) + ((self.first + rail) << (24 - self.rail_bits)) + (segment << self.host_bits)
 
     def nic_ip(self, rail: int, segment: int, host: int) -> str:
         """Return the IP of a NIC."""

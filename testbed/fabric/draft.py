@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface, IPv4Network, collapse_addresses
 
+from hpn.testbed.errors import InputError
 from hpn.testbed.fabric import addresses
 from hpn.testbed.fabric.groups import asns_apart
 from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Role, Stack
@@ -142,7 +143,9 @@ class FabricDraft:
         return link
 
     def _free_pair(self) -> tuple[str, str]:
-        """Return the next /31 that is in no network of the file."""
+        """Return the next /31 that is in no network of the file. InputError when these leave none."""
+        if any(addresses.LINKS.subnet_of(each) for each in self._taken):
+            raise InputError(f"addresses of NICs leave links none in {addresses.LINKS}; write those of each link")
         while True:
             pair = addresses.link_addresses(self._switch_links)
             if not any(IPv4Interface(pair[0]).ip in each for each in self._taken):

@@ -70,6 +70,15 @@ wiring:
 _BOND = ", nics: {bond0: {ports: [eth0, eth1]}}"
 
 
+def given_ips(text: str, *ips: str) -> str:
+    """Return the file with addresses of gpu-a and gpu-b."""
+    for host, ip in zip(("gpu-a", "gpu-b"), ips, strict=True):
+        plain = f"{host}: {{role: host{_BOND}}}"
+        assert plain in text
+        text = text.replace(plain, plain.replace("eth1]", f"eth1], ip: {ip}"))
+    return text
+
+
 def mine(a: str = _BOND, spine: str = "", first: str = "", last: str = "", more: str = "") -> str:
     return _MINE.format(a=a, spine=spine, first=first, last=last, more=more)
 
@@ -88,14 +97,37 @@ def test_names_stay_the_users_and_roles_have_their_other_names() -> None:
 def test_links_that_hpn_numbers_keep_clear_of_what_the_file_has() -> None:
     """netlab numbers hosts from 172.16.0.0/16; a ToR whose uplink had a host's address never learned the host."""
     text = mine(last=', addresses: ["172.16.0.10/31", "172.16.0.11/31"]')
-    for number, host in enumerate(("gpu-a", "gpu-b"), 1):
-        plain = f"{host}: {{role: host{_BOND}}}"
-        assert plain in text
-        text = text.replace(plain, plain.replace("eth1]", f"eth1], ip: 172.16.0.{number}/29"))
-    fabric = loaded(text)
+    fabric = loaded(given_ips(text, "172.16.0.1/29", "172.16.0.2/29"))
     first, given = (fabric.link(f"leaf{number}:Ethernet48") for number in (1, 2))
     assert (first.lower.address, first.upper.address) == ("172.16.0.8/31", "172.16.0.9/31")
     assert (given.lower.address, given.upper.address) == ("172.16.0.10/31", "172.16.0.11/31")
+
+
+def test_nics_that_hpn_numbers_keep_clear_of_the_files_links() -> None:
+    """Links of containerlab files may be 10.0.0.0/31; a leaf with a host's address never reached the host."""
+    loopback = ', config: {file: frr.conf, text: "interface lo\\n ip address 10.0.0.1/32\\nrouter bgp 65001"}'
+    texts = {
+        "10.0": mine(last=', addresses: ["10.1.0.0/31", "10.1.0.1/31"]'),
+        "10.1": mine(last=', addresses: ["10.0.0.0/31", "10.0.0.1/31"]'),
+        "10.2": mine(last=', addresses: ["10.1.0.0/31", "10.1.0.1/31"]').replace("asn: 65001", f"asn: 65001{loopback}"),
+    }
+    for start, text in texts.items():
+        assert [(nic.ip, nic.gateway, nic.rail_network) for nic in loaded(text).nics] == [
+            (f"{start}.0.{host}", f"{start}.0.254", f"{start}.0.0/16") for host in (1, 2)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("ips", "links", "told"),
+    [
+        ((), ', addresses: ["10.0.0.0/8", "10.0.0.1/8"]', "leave hosts no subnet in 10.0.0.0/8; give each NIC an ip"),
+        (("172.16.0.1/12", "172.16.0.2/12"), "", "leave links none in 172.16.0.0/12; write those of each link"),
+    ],
+)
+def test_a_file_that_leaves_no_address_to_hpn_is_refused(ips: tuple[str, ...], links: str, told: str) -> None:
+    text = mine(last=links)
+    with pytest.raises(InputError, match=told):
+        loaded(given_ips(text, *ips) if ips else text)
 
 
 def test_a_nic_goes_by_its_bond_and_by_its_host_where_that_has_one() -> None:

@@ -38,8 +38,11 @@ def _build(spec: FabricSpec) -> Fabric:
     of_hosts = (found.indexes[name] for name, node in wiring.nodes.items() if node.role == "host")
     sizes = [max(numbers, default=0) + 1 for numbers in ((nic.rail for nic in cabling.nics), of_hosts)]
     configs = configs_of(wiring)
-    taken = _taken(cabling, configs)
-    draft = FabricDraft(spec, NicPlan.for_sizes(sizes[0], len(found.blocks), sizes[1]), taken)
+    plan = NicPlan.for_sizes(sizes[0], len(found.blocks), sizes[1])
+    of_nics, of_switches = _nic_networks(cabling), _switch_networks(cabling, configs)
+    if not of_nics:
+        plan = plan.clear_of(of_switches, sizes[0], len(found.blocks))
+    draft = FabricDraft(spec, plan, of_nics | of_switches)
     nodes = {name: _add_node(draft, name, given, found, configs.get(name)) for name, given in wiring.nodes.items()}
     check_tor_names(draft.nodes, "lacp.tor_system_ids", spec.lacp.tor_system_ids)
     check_tor_names(draft.nodes, "stack.tor_versions", spec.stack.tor_versions)
@@ -146,11 +149,16 @@ def _addresses(cable: WiredCable, configs: Mapping[str, SwitchConfig]) -> LinkAd
     return (None, None) if without else None
 
 
-def _taken(cabling: Cabling, configs: Mapping[str, SwitchConfig]) -> Iterator[IPv4Network]:
-    """Yield the networks of NICs and links that have addresses by the file."""
-    given = [nic.given.ip for nic in cabling.nics]
-    given += [each for cable in cabling.cables for each in _addresses(cable, configs) or ()]
-    yield from (IPv4Interface(each).network for each in given if each is not None)
+def _nic_networks(cabling: Cabling) -> set[IPv4Network]:
+    """Return the networks of NICs that have addresses by the file."""
+    return {IPv4Interface(nic.given.ip).network for nic in cabling.nics if nic.given.ip is not None}
+
+
+def _switch_networks(cabling: Cabling, configs: Mapping[str, SwitchConfig]) -> set[IPv4Network]:
+    """Return the networks of links between switches, and of loopbacks, that have addresses by the file."""
+    given = [each for cable in cabling.cables for each in _addresses(cable, configs) or ()]
+    given += [config.addresses.get("lo") for config in configs.values()]
+    return {IPv4Interface(each).network for each in given if each is not None}
 
 
 def _rate(spec: FabricSpec, cable: WiredCable, role: Role) -> int:

@@ -37,7 +37,7 @@ from hpn.testbed.errors import InputError
     type=click.Choice([*SOURCES]),
     help="Of a run: "
     + "; ".join(f"{source.name}: {source.summary}" for source in SOURCES.values())
-    + f".  [default: {next(iter(SOURCES))}]",
+    + ".  [default: loss; of a job: retries]",
 )
 @json_option
 def locate(
@@ -52,9 +52,9 @@ def locate(
 ) -> None:
     """Say which link, direction of a link, or node explains the packets that were lost, and since when.
 
-    With RUN it is the loss of that run's streams, or another source, and the answer is compared with the faults that
-    its drill injected. Without RUN, probes are sent in the lab that is up, and each new answer is a line: until --for,
-    Ctrl-C or the end of the lab. With --json each line is a document.
+    With RUN it is the loss of that run's streams, what its job retransmitted, or another source, and the answer is
+    compared with the faults that its drill injected. Without RUN, probes are sent in the lab that is up, and each new
+    answer is a line: until --for, Ctrl-C or the end of the lab. With --json each line is a document.
 
     Only end hosts are asked: what each flow sent and received, and the path that each switch's kernel gave it. Counters
     of switches are used where they are the source that you name. Every 100 ms the method looks at what came since the
@@ -78,10 +78,10 @@ def locate(
         return
     if told := [name for name, value in live.items() if value is not None]:
         raise InputError(f"{told[0]} is for a lab that is up; a run has what it has: leave it out, or leave {run} out")
-    _locate_in_run(run, method, source or next(iter(SOURCES)), as_json)
+    _locate_in_run(run, method, source, as_json)
 
 
-def _locate_in_run(run: Path, method: str, source: str, as_json: bool) -> None:
+def _locate_in_run(run: Path, method: str, source: str | None, as_json: bool) -> None:
     from hpn.results.run.folder import load
     from hpn.results.run.location import located_in
     from hpn.results.text.location import columns, document, lines, rows
@@ -89,7 +89,7 @@ def _locate_in_run(run: Path, method: str, source: str, as_json: bool) -> None:
 
     page = Page(as_json)
     found, share = located_in(load(run), method, source)
-    page.show(table("", columns(source), rows(found), keys=3, empty="nobody is accused"))
+    page.show(table("", columns(found.source), rows(found), keys=3, empty="nobody is accused"))
     if not as_json:
         for line in lines(found, share):
             page.tell(line)

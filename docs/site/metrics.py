@@ -27,6 +27,7 @@ _TRAFFIC = {
     Traffic.STREAMS: "streams",
     Traffic.JOB: "a job of hpn's own",
     Traffic.RANKS: "a job or a client",
+    Traffic.FLOWS: "streams, or a job of hpn's own",
     Traffic.EITHER: "any traffic",
 }
 _SLOWED = {

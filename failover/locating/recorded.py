@@ -23,3 +23,8 @@ class Recorded:
     spans: Sequence[SpanTime] = ()
     hosts: Mapping[int, str] | None = None
     ports: Sampled | None = None
+
+    @property
+    def usual_source(self) -> str:
+        """Name of the source that tells most of its traffic: losses of streams, or a job's retransmissions."""
+        return "retries" if self.streams is None and self.messages is not None else "loss"

@@ -54,6 +54,12 @@ def _rate() -> Observe:
     return rates
 
 
+def _retries() -> Observe:
+    from hpn.failover.locating.retries import retries
+
+    return retries
+
+
 def _ranks() -> Observe:
     from hpn.failover.locating.ranks import ranks
 
@@ -73,6 +79,9 @@ SOURCES: Registry[Source] = Registry(
         Source("loss", "packets of streams that did not arrive", "packets", "loss", _loss),
         Source("delay", "packets of streams that came later than usual on their path", "looks", "late", _delay),
         Source("rate", "queue pairs of a job that are slower than usual while they send", "looks", "slow", _rate),
+        Source(
+            "retries", "packets that queue pairs of a job missed: NAKs and retry timers", "packets", "loss", _retries
+        ),
         Source("job", "ranks of a job that compute longer than others", "blocks of compute", "slow", _ranks),
         Source("counters", "packets that switch ports say they dropped", "packets", "loss", _counters, end_hosts=False),
     ),

@@ -17,7 +17,6 @@ from hpn.failover.locating.known import Injected, known_paths
 from hpn.failover.locating.observed import Observed, observed
 from hpn.failover.locating.recorded import Recorded
 from hpn.failover.locating.rerouted import changes_of
-from hpn.failover.locating.sources import SOURCES
 from hpn.results.run.drill import AskedDrill, AskedFault
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.series import RunSeries
@@ -26,17 +25,19 @@ from hpn.testbed.fabric.model import Fabric, LinkKind
 from hpn.traffic.flows.framing import wire_bytes
 from hpn.traffic.job.placement import place
 
-_DEFAULT = next(iter(SOURCES))
 _LOSS = "loss"
 """Source that counts packets of streams, as their load does."""
 
 
-def located_in(run: RunFolder, method: str, source: str = _DEFAULT) -> tuple[Located, float]:
+def located_in(run: RunFolder, method: str, source: str | None = None) -> tuple[Located, float]:
     """Return what a method makes of a source of a run, and the streams' load on the busiest access link (0 .. 1).
+
+    ``source`` None: losses of streams, or retransmissions of a job.
 
     InputError where the run has no records of that source, or where the paths of its flows are unknown.
     """
     recorded = recorded_in(run)
+    source = source or recorded.usual_source
     try:
         found = located_by(recorded, source, method)
     except InputError as error:

@@ -26,6 +26,7 @@ _STREAMS = np.dtype([("sent", "<u4"), ("received", "<u4"), ("delay_us", "<u4")])
 _ARRIVALS = np.dtype([("packets", "<u4")])
 _MESSAGES = np.dtype([("size_bytes", "<u8")])
 _BUSY = np.dtype([("us", "<u4")])
+_RETRIES = np.dtype([("count", "<u4")])
 _LARGEST_NS = 2**62
 _LONGEST_NS = 86_400 * 10**9
 
@@ -61,6 +62,7 @@ class _About:
     ports: SampledPorts | None
     arrivals: bool = False  # goodput of streams counts packets when they arrived; left out where it does not
     busy: bool = False  # it is stored how long messages were under way; left out where it is not
+    retries: bool = False  # the same of retries
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +97,8 @@ def write_series(folder: Path, series: RunSeries) -> None:
         tables["messages"] = _Columns(_MESSAGES, {"size_bytes": messages.size_bytes.reshape(-1)})
         if messages.busy_us is not None:
             tables["busy"] = _Columns(_BUSY, {"us": messages.busy_us.reshape(-1)})
+        if messages.retries is not None:
+            tables["retries"] = _Columns(_RETRIES, {"count": messages.retries.reshape(-1)})
     if series.ports is not None:
         ports, tables["ports"] = ports_of(series.ports)
     about = _About(
@@ -103,12 +107,13 @@ def write_series(folder: Path, series: RunSeries) -> None:
         ports,
         arrivals="arrivals" in tables,
         busy="busy" in tables,
+        retries="retries" in tables,
     )
     if tables:
         write_arrays(folder / _ARRAYS, tables)
     else:
         (folder / _ARRAYS).unlink(missing_ok=True)  # of an earlier analysis
-    write(folder / _ABOUT, _FILE.dump_json(about, exclude={"arrivals", "busy"} - tables.keys()))
+    write(folder / _ABOUT, _FILE.dump_json(about, exclude={"arrivals", "busy", "retries"} - tables.keys()))
 
 
 def read_series(folder: Path) -> RunSeries:
@@ -129,12 +134,14 @@ def read_series(folder: Path) -> RunSeries:
         wanted["messages"] = ExpectedArray(_MESSAGES, about.messages.count)
         if about.busy:
             wanted["busy"] = ExpectedArray(_BUSY, about.messages.count)
+        if about.retries:
+            wanted["retries"] = ExpectedArray(_RETRIES, about.messages.count)
     if about.ports is not None:
         wanted["ports"] = ExpectedArray(READING, sum(about.ports.readings))
     tables = stored(folder / _ARRAYS, wanted) if wanted else {}
     return RunSeries(
         streams=None if about.streams is None else _streams(about.streams, tables["streams"], tables.get("arrivals")),
-        messages=None if about.messages is None else _messages(about.messages, tables["messages"], tables.get("busy")),
+        messages=None if about.messages is None else _messages(about.messages, tables),
         ports=None if about.ports is None else sampled_from(about.ports, whole(tables["ports"])),
     )
 
@@ -147,11 +154,15 @@ def _streams(rows: _Rows, table: Stored, arrivals: Stored | None) -> StreamSerie
     return StreamSeries(rows.bins, rows.flows, found["sent"], found["received"], found["delay_us"], arrived)
 
 
-def _messages(rows: _Rows, table: Stored, busy: Stored | None) -> MessageSeries:
+def _messages(rows: _Rows, tables: Mapping[str, Stored]) -> MessageSeries:
     shape = len(rows.flows), rows.bins.count
-    found = {name: np.asarray(column, np.uint64).reshape(shape) for name, column in table.columns()}
-    busy_us = None if busy is None else np.asarray(dict(busy.columns())["us"], np.uint32).reshape(shape)
-    return MessageSeries(rows.bins, rows.flows, found["size_bytes"], busy_us)
+    found = {name: np.asarray(column, np.uint64).reshape(shape) for name, column in tables["messages"].columns()}
+    beside = {name: dict(tables[name].columns()) for name in ("busy", "retries") if name in tables}
+    busy_us, retries = (
+        np.asarray(beside[name][column], np.uint32).reshape(shape) if name in beside else None
+        for name, column in (("busy", "us"), ("retries", "count"))
+    )
+    return MessageSeries(rows.bins, rows.flows, found["size_bytes"], busy_us, retries)
 
 
 def _impossible(about: _About) -> Iterator[str]:

@@ -67,8 +67,12 @@ def _locating(parts: Parts) -> Found:
         if expectation.metric.needs.drains and (locating is None or locating.act is Act.NOTHING):
             what = "is about links taken out: write 'locate: {act: drain}' or 'locate: {act: rebind}', or remove it"
             yield where, f"{expectation.metric.key} {what}"
+        if expectation.metric.needs.paths and parts.job is not None and not parts.job.has_paths:
+            what = "needs the path of each queue pair, and their packets take many; remove it, spray or multipath"
+            yield where, f"{expectation.metric.key} {what}"
     if locating is not None and fabric is not None:
-        for key, text in locating_problems(locating, fabric, streams=parts.workload is not None):
+        streams = parts.workload is not None or not parts.client
+        for key, text in locating_problems(locating, fabric, parts.job, streams=streams):
             place = ("locate", key) if key else ("locate",)
             yield place, f"{dotted(place)}{text}"
 

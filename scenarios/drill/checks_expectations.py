@@ -77,15 +77,20 @@ def _whose_problem(expectation: Expectation, parts: Parts) -> str:
 
 def _told_by(parts: Parts) -> tuple[set[Traffic], str, Mapping[Traffic, str]]:
     """Return whose metrics are available, the traffic that runs, and what to write to get others."""
-    instead = {Traffic.STREAMS: "workload:", Traffic.JOB: "job:", Traffic.RANKS: "job:, or workload.client"}
+    instead = {
+        Traffic.STREAMS: "workload:",
+        Traffic.JOB: "job:",
+        Traffic.RANKS: "job:, or workload.client",
+        Traffic.FLOWS: "workload.pattern, or job:",
+    }
     if parts.job is not None:
-        return {Traffic.JOB, Traffic.RANKS}, "a job and a client" if parts.client else "a job", instead
+        return {Traffic.JOB, Traffic.RANKS, Traffic.FLOWS}, "a job and a client" if parts.client else "a job", instead
     if not parts.client:
-        return {Traffic.STREAMS}, "a workload of streams", {**instead, Traffic.RANKS: "job:"}
+        return {Traffic.STREAMS, Traffic.FLOWS}, "a workload of streams", {**instead, Traffic.RANKS: "job:"}
     if parts.workload is None:
         streams = "streams beside it, such as workload.pattern"
         return {Traffic.RANKS}, "a client", {**instead, Traffic.STREAMS: streams}
-    return {Traffic.RANKS, Traffic.STREAMS}, "a client and streams", instead
+    return {Traffic.RANKS, Traffic.STREAMS, Traffic.FLOWS}, "a client and streams", instead
 
 
 def known_fault_problems(parts: Parts) -> Found:

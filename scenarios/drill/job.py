@@ -115,6 +115,11 @@ class JobSpec:
         return self.congestion != LINE_RATE.values
 
     @property
+    def has_paths(self) -> bool:
+        """True if the packets of a queue pair take one path at a time."""
+        return self.spray == 1 and self.multipath is None
+
+    @property
     def transport(self) -> Transport:
         """Transport of the job's queue pairs."""
         return Transport(

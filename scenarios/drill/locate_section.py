@@ -1,4 +1,4 @@
-"""``locate:`` of a drill file: faults are located while streams run, and what is located may be taken out. Pure.
+"""``locate:`` of a drill file: faults are located while traffic runs, and what is located may be taken out. Pure.
 
 Changes when a drill can ask for something else of it.
 """
@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 
 from hpn.failover.locating.methods import METHODS
 from hpn.failover.locating.siblings import siblings
+from hpn.scenarios.drill.job import JobSpec
 from hpn.testbed.fabric.buffers import balances
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.fabric.values import Strict
@@ -44,14 +45,14 @@ class Locating:
     def text(self) -> str:
         """Description as text."""
         then = "" if self.act is Act.NOTHING else f"; {_DOES[self.act]} is accused for {format_duration(self.hold_ns)}"
-        return f"faults while streams run, by {self.method}{then}"
+        return f"faults while traffic runs, by {self.method}{then}"
 
 
 _DOES = {Act.DRAIN: "drains what", Act.REBIND: "moves queue pairs off a port that"}
 
 
 class LocateSection(Strict):
-    """``locate:``; faults are located while streams run, not at all without it."""
+    """``locate:``; faults are located while traffic runs, not at all without it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
@@ -65,10 +66,17 @@ class LocateSection(Strict):
     )
 
 
-def problems(locating: Locating, fabric: Fabric, *, streams: bool) -> Iterator[tuple[str, str]]:
+def problems(locating: Locating, fabric: Fabric, job: JobSpec | None, *, streams: bool) -> Iterator[tuple[str, str]]:
     """Yield a wrong key, '' for the section, and what is wrong, with its solution."""
-    if not streams:
-        yield "", " counts the packets of streams, and none run: a job has its own; remove it, or write workload"
+    if not streams and job is None:
+        yield "", " counts packets of streams or of a job, and a client has neither; remove it, or write pattern"
+    elif job is not None and not job.has_paths:
+        yield "", " needs the path of each queue pair, and their packets take many: remove it, spray or multipath"
+    elif job is not None and locating.act is not Act.NOTHING:
+        yield (
+            "act",
+            " acts while streams run, and a job's packets are looked at afterwards; remove it, or write workload",
+        )
     elif balances(fabric.spec):
         yield "", " needs the path of each stream, and switches balance packets: remove it, or switch.balancing"
     if locating.act is Act.REBIND and not fabric.spec.nic.binds:

@@ -12,7 +12,7 @@ from hpn.scenarios.expect.figure import Figure, longest_of
 from hpn.scenarios.expect.metric import Larger, Metric, Needs, Slowed, Takes, Traffic, Unit
 from hpn.scenarios.expect.selection import Selection
 
-_UNKNOWN = Figure(None, "nobody knows the paths of this run's streams")
+_UNKNOWN = Figure(None, "nobody knows the paths of this run's packets")
 
 
 def _located(expectation: Selection, metrics: DrillMetrics) -> Figure:
@@ -28,7 +28,7 @@ def _located(expectation: Selection, metrics: DrillMetrics) -> Figure:
 def _of(fault: LocatedFault, step_ms: float) -> Figure:
     told = f"{fault.wrong} of {fault.answers} answers wrong"
     if fault.lost == 0 and not fault.wrong:
-        return Figure(None, f"{fault.fault} cost no stream a packet, so none shows where it is")
+        return Figure(None, f"{fault.fault} cost no packet, so none shows where it is")
     if fault.stable_ms is None:
         who = f"last accused: {fault.suspect}" if fault.suspect else "nobody was accused"
         return Figure(None, f"{fault.fault} was not located for good: {who}; {told}", never=True)
@@ -80,9 +80,9 @@ METRICS = (
         Unit.MS,
         Takes.FAULT,
         Slowed.STRETCHED,
-        Needs(Traffic.STREAMS, fault=True, paths=True),
-        "from a fault to the answer of `hpn locate` from which on none was wrong before the repair. Only what streams"
-        " sent and received is used, and their paths",
+        Needs(Traffic.FLOWS, fault=True, paths=True),
+        "from a fault to the answer of `hpn locate` from which on none was wrong before the repair. Only what hosts"
+        " sent and received is used, and its paths",
         from_metrics(_located),
         larger=Larger.WORSE,
     ),
@@ -91,7 +91,7 @@ METRICS = (
         Unit.COUNT,
         Takes.NOTHING,
         Slowed.NOT,
-        Needs(Traffic.STREAMS, paths=True),
+        Needs(Traffic.FLOWS, paths=True),
         "answers of `hpn locate`, one each 100 ms, that name a part which never failed while nothing is wrong",
         from_metrics(_false_alarms),
         larger=Larger.WORSE,

@@ -78,6 +78,7 @@ class Traffic(Enum):
     STREAMS = auto()
     JOB = auto()  # hpn's own job: the metric is about queue pairs
     RANKS = auto()  # a job or a client: the metric is about iterations
+    FLOWS = auto()  # streams, or hpn's own job: the metric is about packets whose paths are known
     EITHER = auto()
 
 

@@ -26,9 +26,10 @@ from hpn.failover.analysis.ports import PortMetrics, port_metrics
 from hpn.failover.analysis.retry_deaths import retry_notes
 from hpn.failover.analysis.series import bins_of
 from hpn.failover.analysis.short_routes import short_route_notes
-from hpn.failover.locating.answer import located, location_of
+from hpn.failover.locating.answer import located_by, location_of
 from hpn.failover.locating.drains import drains_of
 from hpn.failover.locating.methods import METHODS
+from hpn.failover.locating.recorded import Recorded
 from hpn.failover.locating.stretches import stretches
 from hpn.results.judge.verdict import Verdict
 from hpn.results.run.figures import Timelines
@@ -95,14 +96,17 @@ def judge_measured(measured: Measurement, traces: Traces | None = None) -> tuple
 
 
 def _location(measured: Measurement, traces: Traces) -> Location | None:
-    """Return when the losses of streams told where each fault is, and what was drained; None if nobody asked."""
+    """Return when packets told where each fault is, and what was drained; None if nobody asked."""
     facts, known = measured.facts, measured.facts.known_paths
     if known is None:
         return None
-    series = stream_series(traces, bins_of(facts.start_ns, facts.end_ns))
-    drains = tuple(drains_of(measured.events, known.faults, known.ends, series))
-    found = located(known, series, facts.locating or _METHOD)
-    return replace(location_of(found), drains=drains, stretches=tuple(stretches(found)))
+    bins, series = bins_of(facts.start_ns, facts.end_ns), series_of(measured, traces)
+    if series.streams is None and series.messages is None:
+        return None
+    run = Recorded(known, bins, streams=series.streams, messages=series.messages)
+    drains = () if run.streams is None else drains_of(measured.events, known.faults, known.ends, run.streams)
+    found = located_by(run, run.usual_source, facts.locating or _METHOD)
+    return replace(location_of(found), drains=tuple(drains), stretches=tuple(stretches(found)))
 
 
 def series_of(measured: Measurement, traces: Traces) -> RunSeries:
@@ -112,7 +116,7 @@ def series_of(measured: Measurement, traces: Traces) -> RunSeries:
     carried = facts.flows if records is not None and len(records.messages) else ()
     return RunSeries(
         streams=stream_series(traces, bins) if facts.streams else None,
-        messages=message_series(records.messages, carried, bins) if records is not None and carried else None,
+        messages=message_series(records.messages, carried, bins, records.retries) if records and carried else None,
         ports=measured.ports,
     )
 

@@ -35,7 +35,7 @@ from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.events import Event
 from hpn.testbed.routing.pathcontrol.policies import OFF
 from hpn.traffic.flows.flow import FlowSpec
-from hpn.traffic.jobengine.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN
 from hpn.traffic.jobengine.setup import JobReport
 from hpn.traffic.streams.columns import InFiles, Records, Table, whole
 from hpn.traffic.streams.records import RECEIVED, SENT
@@ -77,10 +77,14 @@ class Facts:
 
 @dataclass(frozen=True)
 class JobRecords:
-    """Records of a job's workers: SPAN and MESSAGE records; a client has no messages."""
+    """Records of a job's workers: SPAN, MESSAGE and RETRY; a client has spans only.
+
+    ``retries`` is None of runs that did not store them.
+    """
 
     spans: Records
     messages: Records
+    retries: Records | None = None
 
 
 @dataclass(frozen=True)
@@ -142,8 +146,8 @@ def measured_of(planned: PlannedRun, observed: Observation, events: Sequence[Eve
             if observed.job is not None:
                 job = of_client
         case JobReport() as report:
-            tables = InFiles(_paths(report.span_files), SPAN), InFiles(_paths(report.message_files), MESSAGE)
-            job = JobRecords(*map(whole, tables))
+            files = {SPAN: report.span_files, MESSAGE: report.message_files, RETRY: report.retry_files}
+            job = JobRecords(*(whole(InFiles(_paths(found), dtype)) for dtype, found in files.items()))
     return Measurement(
         facts=facts,
         events=tuple(sorted(events, key=lambda event: event.at_ns)),

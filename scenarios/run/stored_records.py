@@ -30,14 +30,15 @@ from hpn.results.run.readings import READING, SampledPorts, ports_of, sampled_fr
 from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
 from hpn.testbed import versions
 from hpn.testbed.errors import InputError
-from hpn.traffic.jobengine.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN
 from hpn.traffic.streams.columns import InMemory, Table, whole
 from hpn.traffic.streams.records import RECEIVED, SENT
 
 FOLDER = "records"
 _FACTS, _PACKETS = "facts.json", "packets.npz"
 _FORMAT = 2
-_DTYPES = {"sent": SENT, "received": RECEIVED, "ports": READING, "spans": SPAN, "messages": MESSAGE, "beside": SPAN}
+_OF_JOB = {"spans": SPAN, "messages": MESSAGE, "retries": RETRY}
+_DTYPES = {"sent": SENT, "received": RECEIVED, "ports": READING, **_OF_JOB, "beside": SPAN}
 _LARGEST = 2**62
 _LARGEST_ID = 2**32 - 1
 _PACKET_BYTES = 64
@@ -81,7 +82,8 @@ def keep(folder: Path, measured: Measurement) -> None:
     if measured.ports is not None:
         ports, tables["ports"] = ports_of(measured.ports)
     if measured.job is not None:
-        tables |= {"spans": InMemory(measured.job.spans), "messages": InMemory(measured.job.messages)}
+        of_job = {name: getattr(measured.job, name) for name in _OF_JOB}
+        tables |= {name: InMemory(found) for name, found in of_job.items() if found is not None}
     if measured.beside is not None:
         tables["beside"] = InMemory(measured.beside.spans)
     kept = _Kept(
@@ -126,7 +128,7 @@ def kept(run: RunFolder) -> StoredRun:
     job = beside = None
     ids = np.array([flow.id for flow in found.facts.flows], np.uint32)
     if found.facts.job is not None:
-        job = JobRecords(whole(tables["spans"]), whole(tables["messages"]))
+        job = JobRecords(**{name: whole(tables[name]) for name in _OF_JOB if name in tables})
         problem = next(_impossible_job(found.facts.job, job, ids), None)
     if found.facts.beside is not None:
         beside = JobRecords(whole(tables["beside"]), np.empty(0, MESSAGE))
@@ -148,7 +150,8 @@ def _names(found: _Kept) -> list[str]:
     """Return the names of the arrays that the records must contain."""
     ports = [] if found.ports is None else ["ports"]
     beside = [] if found.facts.beside is None else ["beside"]
-    return ["sent", "received", *ports, *([] if found.facts.job is None else ["spans", "messages"]), *beside]
+    of_job = ["spans", "messages", *(["retries"] if "retries" in found.counts else [])]
+    return ["sent", "received", *ports, *([] if found.facts.job is None else of_job), *beside]
 
 
 def _facts(path: Path, folder: Path) -> _Kept:
@@ -239,11 +242,14 @@ def _impossible_job(job: JobFacts, records: JobRecords, ids: npt.NDArray[np.uint
     for name, array, begin, end in (
         ("spans", spans, "begin_ns", "end_ns"),
         ("messages", messages, "posted_ns", "completed_ns"),
+        *([] if records.retries is None else [("retries", records.retries, "at_ns", "at_ns")]),
     ):
         if ((array[begin] < 0) | (array[end] < array[begin]) | (array[end] >= _LARGEST)).any():
             yield f"{name} have times that are out of range"
-    if not np.isin(messages["flow"], ids).all():
-        yield "messages are of unknown flows"
+    of_flows = {"messages": messages} | ({} if records.retries is None else {"retries": records.retries})
+    for name, array in of_flows.items():
+        if not np.isin(array["flow"], ids).all():
+            yield f"{name} are of unknown flows"
     if ((messages["bytes"] < 1) | (messages["bytes"] > 1 << 31)).any():
         yield "a message has a size that none can have"
 

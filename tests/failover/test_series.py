@@ -11,7 +11,7 @@ from hpn.failover.analysis.metrics.series import message_series, stream_series
 from hpn.failover.analysis.metrics.trace import build_traces
 from hpn.failover.analysis.series import Bins, bins_of
 from hpn.failover.analysis.settings import Settings
-from hpn.traffic.jobengine.records import MESSAGE
+from hpn.traffic.jobengine.records import MESSAGE, RETRY
 from tests.failover.synthetic import MS, Dead, S, flow, record
 
 
@@ -91,6 +91,15 @@ def test_a_queue_pair_is_busy_only_while_a_message_is_under_way() -> None:
     found = message_series(messages, [flow(0)], bins_of(S, S + 30 * MS))
     assert found.busy_us is not None
     assert found.busy_us[0].tolist() == [6_000, 4_000, 0]
+
+
+def test_retries_are_counted_by_queue_pair_in_the_bin_in_which_they_were_told() -> None:
+    """The first expiry of a timer may be of a lost acknowledgement, which took another path."""
+    told = [(1, 0, S), (0, 1, S + 5 * MS), (0, 2, S + 25 * MS), (1, 0, S + MS), (0, 0, S - 1), (0, 0, S + 30 * MS)]
+    retries = np.array(told, RETRY)
+    found = message_series(np.zeros(0, MESSAGE), [flow(0), flow(1)], bins_of(S, S + 30 * MS), retries)
+    assert found.retries is not None
+    assert found.retries.tolist() == [[0, 0, 1], [2, 0, 0]]
 
 
 @example([(0, 1, 411527690, 10 * MS), (0, 198732393, 0, 138), (0, 2**29, 0, 138), (0, 2**29, 0, 138)])

@@ -58,6 +58,12 @@ workload:
 """
 
 
+_JOB = """\
+job:
+  collective: {kind: all-reduce, algorithm: ring, size: 400 KB, slices: 4, among: rail}
+  gpus: 1
+  queue_pairs: 4
+"""
 LOAD, LOW_LOAD = "0.2 %", "0.1 %"
 TRAFFIC: Registry[Traffic] = Registry(
     "traffic that shows faults",
@@ -66,17 +72,8 @@ TRAFFIC: Registry[Traffic] = Registry(
         Traffic("broken", _probes(LOAD), faults=8, lasts_s=10, pause_s=5, first_s=3, runs=125),
         Traffic("bucket", _probes(LOAD), faults=8, lasts_s=10, pause_s=5, first_s=3, runs=16),
         Traffic("rare", _probes(LOW_LOAD), faults=3, lasts_s=30, pause_s=8, first_s=3, runs=24),
-        Traffic(
-            "job",
-            """\
-job:
-  collective: {kind: all-reduce, algorithm: ring, size: 400 KB, slices: 4, among: rail}
-  gpus: 1
-  queue_pairs: 4
-""",
-            *(2, 3, 2, 3, 20),
-            topologies=_FOUR_HOSTS,
-        ),
+        Traffic("job", _JOB, *(2, 3, 2, 3, 20), topologies=_FOUR_HOSTS),
+        Traffic("passive", _JOB, *(4, 3, 2, 3, 20), topologies=_FOUR_HOSTS),
         Traffic(
             "loaded",
             """\
@@ -146,6 +143,11 @@ CASES: Registry[Case] = Registry(
         Case("50 % of the rate, job", "fault: rate-drop, rate: 50 %", traffic="job", source="rate"),
         Case("10 % of the rate, job", "fault: rate-drop, rate: 10 %", traffic="job", source="rate"),
         Case("both ways, 1 %, job", "fault: silent-drop, share: 1 %", traffic="job", source="rate"),
+        *(
+            Case(f"{ways}, {share}, job retries", f"fault: {kind}, share: {share}", traffic="passive", source="retries")
+            for ways, kind in (("one way", "one-way-loss"), ("both ways", "silent-drop"))
+            for share in ("10 %", "1 %", "0.1 %")
+        ),
         Case("5 % of the rate, queues", "fault: rate-drop, rate: 5 %", traffic="loaded", source="delay"),
         Case("5 % of the rate, drops", "fault: rate-drop, rate: 5 %", traffic="loaded", source="counters"),
         Case("slow host", "", traffic="slow", source="job", target="host"),

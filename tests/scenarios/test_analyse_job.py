@@ -22,7 +22,7 @@ from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
 from hpn.scenarios.run.stored_records import FOLDER, keep, kept
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import parse
-from hpn.traffic.jobengine.records import MESSAGE, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.product.hpn import Hpn
 from tests.results.sample import LOAD
@@ -62,7 +62,8 @@ def _measured() -> Measurement:
     counters = {"p0.s0.h0.r0": {"packet_seq_err": 3}}
     job = JobFacts({0: programs, 1: programs}, 2, MS // 2, 1000, 3, counters)
     facts = Facts(_expectations(), QUICK, (flow(0),), (edge(4 * S, 9 * S),), S, 3 * S, 9 * S, LOAD, 0, (), job=job)
-    return Measurement(facts, (), *NO_PACKETS, None, JobRecords(spans, messages))
+    retries = np.array([(0, 1, 5 * S), (0, 0, 5 * S + MS)], RETRY)
+    return Measurement(facts, (), *NO_PACKETS, None, JobRecords(spans, messages, retries))
 
 
 @pytest.fixture
@@ -77,6 +78,16 @@ def test_metrics_timeline_and_verdict_come_again_byte_for_byte(run: RunFolder) -
     assert {"iterations.jsonl", "spans.jsonl", "counters.json"} < {*found.files}
     assert found.metrics.job is not None
     assert len(found.metrics.job.iterations) == 80
+
+
+def test_records_of_before_retransmissions_were_recorded_are_analysed_as_they_were(tmp_path: Path) -> None:
+    measured = _measured()
+    assert measured.job is not None
+    older = judged_run(tmp_path / "run", replace(measured, job=replace(measured.job, retries=None)))
+    assert analyse(older).differences == ()
+    messages = older.series().messages
+    assert messages is not None
+    assert messages.retries is None
 
 
 def test_the_run_folder_has_a_line_for_each_iteration_and_for_each_span_of_a_rank(run: RunFolder) -> None:
@@ -104,6 +115,7 @@ def test_files_of_a_job_do_not_outlive_it(run: RunFolder) -> None:
     """A folder that a job's run has left, raw records and all, is taken for the next run; nothing of it stays."""
     (run.path / "spans-0.bin").touch()
     (run.path / "messages-0.bin").touch()
+    (run.path / "retries-0.bin").touch()
     assert list(create(run.path).path.iterdir()) == []
 
 
@@ -146,7 +158,7 @@ def _records(name: str, field: str, value: int) -> Harm:
     ("harm", "words"),
     [
         (_facts(lambda facts: facts["counts"].pop("spans")), "no count of spans"),
-        (_facts(lambda facts: facts["facts"].pop("job")), "it holds 4 arrays"),
+        (_facts(lambda facts: facts["facts"].pop("job")), "it holds 5 arrays"),
         (_job(spans={}), "no ranks"),
         (_job(spans={"0": []}), "no ranks, or one without a span"),
         (_job(spans={"-1": [{"label": "x", "kind": "x", "size_bytes": 0, "ranks": 0}]}), "no ranks"),
@@ -162,6 +174,8 @@ def _records(name: str, field: str, value: int) -> Harm:
         (_records("spans", "end_ns", 0), "spans have times"),
         (_records("messages", "completed_ns", 2**62), "messages have times"),
         (_records("messages", "flow", 7), "messages are of unknown flows"),
+        (_records("retries", "at_ns", -1), "retries have times"),
+        (_records("retries", "flow", 7), "retries are of unknown flows"),
         (_records("messages", "bytes", 2**32), "a size that none can have"),
         (_records("messages", "bytes", 0), "a size that none can have"),
     ],

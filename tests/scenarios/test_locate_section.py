@@ -20,6 +20,7 @@ timeline: {{healthy: 1 s}}
 expect:
   - {expect}
 """
+RING = "collective: {kind: all-reduce, size: 1 MB}"
 STREAMS = "locate: {act: drain, hold: 1 s, method: voting}"
 
 
@@ -42,13 +43,35 @@ def test_its_keys_and_what_is_usual() -> None:
         ("locate: {hold: 2 min}", "mine.yaml:4: locate.hold"),
         ("locate: {methods: voting}", "mine.yaml:4: unknown key 'methods' in locate"),
         ("locate: drain", "mine.yaml:4: locate"),
-        ("locate: {}\njob: {collective: {kind: all-reduce, size: 1 MB}}", "locate counts the packets of streams"),
+        (f"locate: {{act: drain}}\njob: {{{RING}}}", "locate.act acts while streams run"),
+        (f"locate: {{}}\njob: {{{RING}, spray: {{ports: 4, reorder: 16}}}}", "locate needs the path of each queue pair"),
+        (f"locate: {{}}\njob: {{{RING}, transport: multipath}}", "locate needs the path of each queue pair"),
+        (
+            "locate: {}\nworkload: {client: {run: iperf3, protocol: udp, rate: 50M}}",
+            "locate counts packets of streams or of a job",
+        ),
     ],
 )
 def test_bad_input_is_refused_with_its_place(more: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         _drill(more)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (f"job: {{{RING}, spray: {{ports: 4, reorder: 16}}}}", r"false_alarms needs the path of each queue pair"),
+        (
+            "workload: {client: {run: iperf3, protocol: udp, rate: 50M}}",
+            r"says nothing of a client.*write workload\.pattern, or job:",
+        ),
+    ],
+)
+def test_what_is_expected_of_locating_needs_packets_whose_paths_are_known(more: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        _drill(more, "false_alarms: {at_most: 0}")
+    assert _drill(f"job: {{{RING}}}", "false_alarms: {at_most: 0}") is None
 
 
 def test_switches_that_balance_packets_leave_no_path_to_count_on() -> None:

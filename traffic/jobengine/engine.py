@@ -127,6 +127,7 @@ class JobEngine(WorkerPool):
             softnet_drops=self._lost_by_machine(),
             span_files=tuple(str(self._out / f"spans-{i}.bin") for i in self._workers),
             message_files=tuple(str(self._out / f"messages-{i}.bin") for i in self._workers),
+            retry_files=tuple(str(self._out / f"retries-{i}.bin") for i in self._workers),
         )
 
     async def close(self) -> None:

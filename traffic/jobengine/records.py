@@ -1,4 +1,4 @@
-"""Record types that a job's workers write: spans of ranks, and messages. Times are CLOCK_MONOTONIC."""
+"""Record types that a job's workers write: spans of ranks, messages, retransmissions. Times are CLOCK_MONOTONIC."""
 
 from __future__ import annotations
 
@@ -26,3 +26,12 @@ MESSAGE = np.dtype(
     ]
 )
 """One work request that was completed (32 bytes)."""
+
+RETRY = np.dtype(
+    [
+        ("flow", "<u4"),  # FlowSpec.id of its queue pair
+        ("expiries", "<u4"),  # of its retry timer in a row; 0: a NAK told that a packet is missing
+        ("at_ns", "<i8"),
+    ]
+)
+"""A moment at which a queue pair on one path began to retransmit (16 bytes)."""

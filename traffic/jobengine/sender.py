@@ -13,7 +13,7 @@ from hpn.traffic.jobengine.rehash import Rounds
 from hpn.traffic.jobengine.sending_end import Ended, SendingEnd, Turn, earlier
 from hpn.traffic.jobengine.setup import Incarnation, JobSetup, QueuePair
 from hpn.traffic.streams.qp import QpState
-from hpn.traffic.transport.requester import Requester, Run
+from hpn.traffic.transport.requester import Requester, Retry, Run
 from hpn.traffic.transport.work import Completion, Transport
 
 
@@ -82,6 +82,10 @@ class Sender(SendingEnd):
     def on_nak(self, psn24: int, now_ns: int) -> Ended:
         """Handle a NAK: the other end misses ``psn24``."""
         return self._heard(self.requester.on_nak, psn24, now_ns)
+
+    def retries(self) -> Sequence[Retry]:
+        """Return when it began to retransmit."""
+        return self.requester.retries
 
     def deadline_ns(self) -> int | None:
         """Return when ``on_timer`` is due: the earlier of retry timer and congestion control."""

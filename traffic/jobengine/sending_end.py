@@ -18,7 +18,7 @@ from hpn.traffic.jobengine.setup import QueuePair, QueuePairReport
 from hpn.traffic.multipath.sack import Sack
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.postings import Postings
-from hpn.traffic.transport.requester import Run
+from hpn.traffic.transport.requester import Retry, Run
 from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.work import Completion, Status, Transport, WorkRequest
 
@@ -154,6 +154,10 @@ class SendingEnd(ABC):
         return QueuePairReport(
             self.pair.flow.id, counted.packets, counted.packets_again, self._bytes_acknowledged, self.died_at_ns
         )
+
+    def retries(self) -> Sequence[Retry]:
+        """Return when it began to retransmit; empty if it takes many paths."""
+        return ()
 
     def path_counters(self) -> Mapping[str, int]:
         """Return counters of its paths by name; empty if it takes one at a time."""

@@ -200,11 +200,12 @@ class JobReport:
     softnet_drops: int
     span_files: tuple[str, ...]
     message_files: tuple[str, ...]
+    retry_files: tuple[str, ...]
 
     @property
     def files(self) -> tuple[str, ...]:
         """Record files."""
-        return (*self.span_files, *self.message_files)
+        return (*self.span_files, *self.message_files, *self.retry_files)
 
     @property
     def machine_drops(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.postings import Postings
@@ -45,8 +46,15 @@ class Run:
         return replace(self, first=first, psn=psn, count=stop - start, ack_last=last, paths=paths)
 
 
+class Retry(NamedTuple):
+    """A moment at which a queue pair began to retransmit. ``expiries`` of its timer in a row; 0: a NAK told."""
+
+    at_ns: int
+    expiries: int
+
+
 class Requester(Postings):
-    """Requester state: packets posted, sent and acknowledged, retransmissions, and retries."""
+    """Requester state: packets posted, sent and acknowledged, retransmissions, and ``retries`` so far."""
 
     def __init__(self, transport: Transport, first_psn: int = 0) -> None:
         super().__init__(transport, first_psn)
@@ -55,6 +63,7 @@ class Requester(Postings):
         self._tries = 0  # expiries since the last progress
         self._wait_ns = transport.timer.wait_ns(0)  # of the present try
         self._gaps = gaps(transport.recovery)
+        self.retries: list[Retry] = []
 
     @property
     def sendable(self) -> bool:
@@ -91,6 +100,7 @@ class Requester(Postings):
         if self.state is not QpState.READY:
             return []
         self._naks += 1
+        self.retries.append(Retry(now_ns, 0))
         missing = absolute(psn24, self._acknowledged)
         completions = self._progress(missing, now_ns) if self._gaps.nak_acknowledges else []
         if self._acknowledged <= missing < self._sent:
@@ -117,6 +127,7 @@ class Requester(Postings):
             return self._fail(Status.RETRY_EXCEEDED, now_ns)
         self._try(self._tries + 1)
         self._timeouts += 1
+        self.retries.append(Retry(now_ns, self._tries))
         self._gaps.on_timeout(self._acknowledged, self._sent, self._again)
         return []
 

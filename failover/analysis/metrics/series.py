@@ -52,15 +52,17 @@ class StreamSeries:
 
 @dataclass(frozen=True, eq=False)
 class MessageSeries:
-    """Series of a job's queue pairs: payload bytes, and the time in which a message was under way.
+    """Series of a job's queue pairs: payload bytes, the time in which a message was under way, and retries.
 
-    ``busy_us`` is None of runs that did not store it.
+    ``retries``: packets that are missing, by a NAK or an expiry of the retry timer after another: the first may be of
+    a lost acknowledgement. ``busy_us`` and ``retries`` are None of runs that did not store them.
     """
 
     bins: Bins
     flows: tuple[SeriesFlow, ...]
     size_bytes: Sizes
     busy_us: Counts | None = None
+    retries: Counts | None = None
 
 
 def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
@@ -77,8 +79,13 @@ def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
     return StreamSeries(bins, flows, sent, received, delay_us, arrived if traces.by_arrival else None)
 
 
-def message_series(messages: Records, flows: Sequence[FlowSpec], bins: Bins) -> MessageSeries:
-    """Return the bytes of messages (``traffic.jobengine.records.MESSAGE``), each spread evenly over its own time."""
+def message_series(
+    messages: Records, flows: Sequence[FlowSpec], bins: Bins, retries: Records | None = None
+) -> MessageSeries:
+    """Return the bytes of messages, each spread evenly over its own time, and retries.
+
+    Records are those of ``traffic.jobengine.records``: MESSAGE and RETRY.
+    """
     edges_ns = bins.start_ns + np.arange(bins.count + 1) * bins.width_ns
     found = np.zeros((len(flows), bins.count), np.uint64)
     busy_us = np.zeros((len(flows), bins.count), np.uint32)
@@ -88,7 +95,12 @@ def message_series(messages: Records, flows: Sequence[FlowSpec], bins: Bins) -> 
         begin_ns, end_ns = _under_way(mine)
         found[at] = _spread(mine["bytes"].astype(np.float64), begin_ns, end_ns, edges_ns)
         busy_us[at] = _spread((end_ns - begin_ns) / 1000, begin_ns, end_ns, edges_ns)
-    return MessageSeries(bins, series_flows(flows), found, busy_us)
+    counted = None
+    if retries is not None:
+        sure = retries[retries["expiries"] != 1]
+        of = ((sure["at_ns"][sure["flow"] == flow.id], bins) for flow in flows)
+        counted = np.array([_per_bin(*each) for each in of], np.uint32).reshape(found.shape)
+    return MessageSeries(bins, series_flows(flows), found, busy_us, counted)
 
 
 def _per_bin(times_ns: Ints, bins: Bins, weights: Ints | None = None) -> Ints:

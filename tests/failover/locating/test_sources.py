@@ -68,6 +68,15 @@ def timed(slower: float) -> Recorded:
     return Recorded(known(), BINS, messages=MessageSeries(BINS, FLOWS, size, busy_us))
 
 
+def retransmitting(missed: int) -> Recorded:
+    """A job whose queue pairs miss so many of 40 packets in every tenth bin over the link while it is at fault."""
+    missing = np.zeros(SHAPE, np.uint32)
+    missing[OVER, FAULT.start : FAULT.stop : 10] = missed
+    return Recorded(
+        known(), BINS, messages=MessageSeries(BINS, FLOWS, np.full(SHAPE, 10_000, np.uint64), retries=missing)
+    )
+
+
 def computing(extra_ms: int) -> Recorded:
     """Ranks that compute for 50 ms every 100 ms, that of b longer while it is at fault."""
     spans = []
@@ -100,10 +109,11 @@ def counted(drops: int) -> Recorded:
 RUNS: dict[str, tuple[Callable[[int], Recorded], int, Part]] = {
     "delay": (delayed, 900, LINK),
     "rate": (timed, 2, LINK),
+    "retries": (retransmitting, 4, LINK),
     "job": (computing, 20, Part(PartKind.NODE, "b")),
     "counters": (counted, 10, Part(PartKind.DIRECTION, "t-g", True)),
 }
-NOTHING = {"delay": 0, "rate": 1, "job": 0, "counters": 0}
+NOTHING = {"delay": 0, "rate": 1, "retries": 0, "job": 0, "counters": 0}
 
 
 def answer(source: str, much: int, method: str = "likelihood") -> Located:

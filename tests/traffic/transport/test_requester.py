@@ -6,7 +6,7 @@ import pytest
 
 from hpn.traffic.streams.qp import QpState
 from hpn.traffic.transport.ranges import PSN_MASK
-from hpn.traffic.transport.requester import Requester, Run
+from hpn.traffic.transport.requester import Requester, Retry, Run
 from hpn.traffic.transport.timers import RETRY_TIMERS
 from hpn.traffic.transport.work import Completion, Recovery, Status, Transport, WorkRequest
 
@@ -101,6 +101,7 @@ def test_a_nak_goes_back_acknowledges_what_is_before_it_and_is_acted_upon_once()
     made.on_nak(wire(3), 2)
     assert taken(made) == [(1, 3, 1, 5, True), (1, 4, 5, 6, False)]
     assert made.counters.packet_seq_err == 2
+    assert made.retries == [Retry(1, 0), Retry(2, 0)]
     assert (made.counters.packets, made.counters.packets_again) == (14, 3)
 
 
@@ -118,6 +119,7 @@ def test_what_was_acknowledged_meanwhile_is_not_sent_again() -> None:
     made = requester(9 * MTU)
     made.take(6, 0)
     made.on_timer(WAIT)
+    assert made.retries == [Retry(WAIT, 1)]
     made.on_ack(wire(3), WAIT + 1)
     assert taken(made, most=3) == [(0, 4, 2, 4, True), (0, 6, 1, 6, False)]
 

@@ -44,7 +44,10 @@ def test_its_keys_and_what_is_usual() -> None:
         ("locate: {methods: voting}", "mine.yaml:4: unknown key 'methods' in locate"),
         ("locate: drain", "mine.yaml:4: locate"),
         (f"locate: {{act: drain}}\njob: {{{RING}}}", "locate.act acts while streams run"),
-        (f"locate: {{}}\njob: {{{RING}, spray: {{ports: 4, reorder: 16}}}}", "locate needs the path of each queue pair"),
+        (
+            f"locate: {{}}\njob: {{{RING}, spray: {{ports: 4, reorder: 16}}}}",
+            "locate needs the path of each queue pair",
+        ),
         (f"locate: {{}}\njob: {{{RING}, transport: multipath}}", "locate needs the path of each queue pair"),
         (
             "locate: {}\nworkload: {client: {run: iperf3, protocol: udp, rate: 50M}}",

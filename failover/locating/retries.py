@@ -25,7 +25,6 @@ def retries(run: Recorded) -> Observed:
             "no queue pair's retransmissions were recorded; run a drill with a 'job' on one path a queue pair"
         )
     paths = taken(run.known, series.flows, series.bins)
-    size = np.array([[flow.packet_bytes] for flow in series.flows], np.int64)
-    packets = np.maximum(-(-series.size_bytes.astype(np.int64) // size), series.retries)
-    made, bad = ([np.where(path.inside, of[path.flow], 0) for path in paths] for of in (packets, series.retries))
+    counts = series.packets, series.retries
+    made, bad = ([np.where(path.inside, of[path.flow], 0) for path in paths] for of in counts)
     return Observed.of(series.bins, suspects_of(run.known.ends, [path.ways for path in paths]), made, bad)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpn.failover.analysis.metrics.series import StreamSeries
+from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
 from hpn.results.page.axis import Linear, Tick
 
 _MOST_FLOWS = 32
@@ -50,15 +50,19 @@ class HeatMap:
     left_out: int
 
 
-def heat_map(streams: StreamSeries) -> HeatMap | None:
-    """Return the map of losses; None if no flow lost anything."""
-    sent, received = streams.sent.astype(np.int64), streams.received.astype(np.int64)
-    missing = np.maximum(sent - received, 0)
+def heat_map(series: StreamSeries | MessageSeries) -> HeatMap | None:
+    """Return the map of losses, of a job what its queue pairs missed; None if no flow lost anything."""
+    if isinstance(series, MessageSeries):
+        sent = series.packets.astype(np.int64)
+        missing = np.zeros_like(sent) if series.retries is None else series.retries.astype(np.int64)
+    else:
+        sent = series.sent.astype(np.int64)
+        missing = np.maximum(sent - series.received, 0)
     lost = missing.sum(axis=1)
     order = [at for at in np.argsort(-lost, kind="stable").tolist() if lost[at] > 0]
     if not order:
         return None
-    bins = streams.bins
+    bins = series.bins
     every = -(-bins.count // _MOST_COLUMNS)
     shown = order[:_MOST_FLOWS]
     stretches = np.arange(0, bins.count, every)
@@ -67,7 +71,7 @@ def heat_map(streams: StreamSeries) -> HeatMap | None:
     shades = np.ceil(share * _SHADES).astype(np.int64)
     unit = _WIDE * every / bins.count
     rows = tuple(
-        Row(streams.flows[at].name, int(lost[at]), _shades(shades[row].tolist(), unit)) for row, at in enumerate(shown)
+        Row(series.flows[at].name, int(lost[at]), _shades(shades[row].tolist(), unit)) for row, at in enumerate(shown)
     )
     axis = Linear(0.0, bins.count * bins.width_ns / 1e9)
     return HeatMap(rows, axis.ticks(7), every * bins.width_ns / 1e6, len(order) - len(rows))

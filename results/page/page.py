@@ -106,8 +106,8 @@ def view_of(run: Run) -> View:
     edges = () if metrics is None else metrics.edges
     names = Names(run.fabric, asked, edges)
     checks = () if verdict is None else check_rows(verdict.checks)
-    streams = None if run.series is None else run.series.streams
-    heat = None if streams is None else heat_map(streams)
+    carried = None if run.series is None else run.series.streams or run.series.messages
+    heat = None if carried is None else heat_map(carried)
     charts = aligned([chart for chart in _charts(run, begin_ns) if chart is not None])
     tables, machine = _tables(metrics, begin_ns)
     engine = ENGINES.get(manifest.engine)

@@ -15,6 +15,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from hpn.results.watch.event_lines import EventLines, HeardEvent
+from hpn.results.watch.lately import Lately
 from hpn.results.watch.plane_totals import planes, rails
 from hpn.results.watch.problems import Problem, problems
 from hpn.results.watch.screen import block, picture
@@ -99,7 +100,7 @@ class Screen(View):
     def __init__(self, console: Console, offset_ns: int) -> None:
         """Create the screen. ``offset_ns``: added to CLOCK_MONOTONIC to get the time of day."""
         self._console = console
-        self._since, self._news = ChangesSince(), EventLines(offset_ns)
+        self._since, self._news, self._lately = ChangesSince(), EventLines(offset_ns), Lately()
         self._live = Live(
             console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
         )
@@ -114,8 +115,9 @@ class Screen(View):
     def show(self, moment: Snapshot) -> None:
         """Redraw the screen."""
         self._since.look(moment)
-        width, height = self._console.size
-        self._live.update(Group(*picture(moment, self._since.at_ns, self._news, width, height)), refresh=True)
+        self._lately.look(moment)
+        lines = picture(moment, self._since.at_ns, self._news, self._lately, *self._console.size)
+        self._live.update(Group(*lines), refresh=True)
 
     def hear(self, events: Sequence[Event]) -> None:
         """Store events until the next redraw."""

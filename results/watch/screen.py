@@ -6,12 +6,14 @@ Rows that do not fit are counted. Links with problems of their own come first, t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from rich.text import Text
 
 from hpn.results.text.values import rate
 from hpn.results.watch.event_lines import EventLines
+from hpn.results.watch.lately import Lately
 from hpn.results.watch.plane_totals import PlaneTotals, RailTotals, planes, rails
 from hpn.results.watch.problems import Problem, problems, summary
 from hpn.results.watch.snapshot import Snapshot
@@ -19,6 +21,7 @@ from hpn.testbed.fabric.model import Link, LinkKind
 
 _WIDE = 140  # width from which switches' links are shown next to NICs' links
 _GAP = 2
+_LEAST_LATELY = 8  # marks
 _BAD, _HEAD, _GOOD = "bold red", "bold", "green"
 
 T = TypeVar("T")
@@ -26,11 +29,11 @@ Row = tuple[str, ...]
 
 
 def picture(
-    moment: Snapshot, since: Mapping[tuple[str, str], int], news: EventLines, width: int, height: int
+    moment: Snapshot, since: Mapping[tuple[str, str], int], news: EventLines, lately: Lately, width: int, height: int
 ) -> list[Text]:
     """Return at most ``height`` lines of at most ``width`` columns.
 
-    ``since``: time at which each problem was first seen, by key.
+    ``since``: time at which each problem was first seen, by key. ``lately``: has taken this moment and those before.
     """
     found = problems(moment)
     top = [_title(moment), *_wrong(moment, found, since, max(3, height // 5)), Text(), *_planes(moment)]
@@ -38,7 +41,7 @@ def picture(
         top += [Text(), *_rails(rows, max(2, height // 6))]
     left = height - len(top) - 2  # a blank line ahead of the links, one ahead of the events
     heard = news.last(max(2, left // 3)) if left > 4 else []
-    links = _links(moment, width, left - len(heard) - (1 if heard else -1))
+    links = _links(moment, lately, width, left - len(heard) - (1 if heard else -1))
     lines = [*top, *([Text(), *links] if links else [])]
     if heard:
         lines += [Text(), Text("events, those at once in one line", _HEAD), *(Text(line) for line in heard)]
@@ -125,25 +128,23 @@ def _rail(one: RailTotals) -> Row:
     return (str(one.rail), str(one.nics), str(one.cut_off or "-"), *cells)
 
 
-def _links(moment: Snapshot, width: int, room: int) -> list[Text]:
+def _links(moment: Snapshot, lately: Lately, width: int, room: int) -> list[Text]:
     access = [link for link in moment.fabric.links if link.kind is LinkKind.ACCESS]
     above = [link for link in moment.fabric.links if link.kind is not LinkKind.ACCESS]
     if room < 3:
         return []
+    of_kind = partial(_of_kind, moment, lately)
     if width >= _WIDE:
         half = (width - _GAP) // 2
-        left, right = _of_kind(moment, access, "NIC port", room), _of_kind(moment, above, "between switches", room)
+        left, right = of_kind(access, "NIC port", half, room), of_kind(above, "between switches", half, room)
         return _beside(left, right, half)
     if room < 7 or not above:
-        return _of_kind(moment, moment.fabric.links, "link", room)
+        return of_kind(moment.fabric.links, "link", width, room)
     lower = max(3, min(room // 3, len(above) + 1))
-    return [
-        *_of_kind(moment, access, "NIC port", room - lower),
-        *_of_kind(moment, above, "between switches", lower),
-    ]
+    return [*of_kind(access, "NIC port", width, room - lower), *of_kind(above, "between switches", width, lower)]
 
 
-def _of_kind(moment: Snapshot, links: Sequence[Link], title: str, room: int) -> list[Text]:
+def _of_kind(moment: Snapshot, lately: Lately, links: Sequence[Link], title: str, width: int, room: int) -> list[Text]:
     """Return a heading and at most ``room - 1`` lines of links; the last one counts those left out."""
     ordered = _ordered(moment, links, room - 1)
     shown = ordered if len(ordered) < room else ordered[: max(1, room - 2)]
@@ -151,6 +152,10 @@ def _of_kind(moment: Snapshot, links: Sequence[Link], title: str, room: int) -> 
     directions = (">to ToR", ">to NIC") if kinds == {LinkKind.ACCESS} else (">up", ">down")
     head = (title, *directions, ">load", ">drops/s", "state")
     lines = _columns(head, [_link(moment, link) for link in shown], [moment.is_well(link) for link in shown])
+    used = max(map(len, lines)) + _GAP
+    if width - used >= _LEAST_LATELY:
+        marks = ["lately", *(lately.of(link)[used - width :] for link in shown)]
+        lines = [_padded(line, used).append(mark) for line, mark in zip(lines, marks, strict=True)]
     rest = ordered[len(shown) :]
     return [*lines, *([_more(rest, moment.is_well, "links")] if rest else [])]
 
@@ -172,6 +177,11 @@ def _link(moment: Snapshot, link: Link) -> Row:
     up, down = moment.rate(link.lower), moment.rate(link.upper)
     drops = _count(up.drops_per_s + down.drops_per_s)
     return link.name, _bps(up.sent_bps), _bps(down.sent_bps), f"{moment.load(link):.0%}", drops, moment.state(link)
+
+
+def _padded(line: Text, width: int) -> Text:
+    line.pad_right(width - len(line))
+    return line
 
 
 def _more(rest: Sequence[T], is_well: Callable[[T], bool], what: str) -> Text:

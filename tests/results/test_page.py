@@ -9,18 +9,22 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hpn.failover.analysis.job import Iteration
+from hpn.failover.analysis.metrics.series import MessageSeries
 from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput
 from hpn.failover.analysis.port_sampling import Sampled, Sampling, Series, Watched
+from hpn.failover.analysis.series import bins_of, series_flows
 from hpn.results.judge.verdict import Outcome, Verdict, decide, holds
 from hpn.results.page import render
 from hpn.results.page.axis import Linear, Logarithmic, linear, logarithmic_ms, milliseconds_text, number_text
 from hpn.results.page.chain import Side, chain_of
 from hpn.results.page.chart import Chart, Line, Moment, thinned
+from hpn.results.page.heat import heat_map
 from hpn.results.page.page import page, view_of
 from hpn.results.page.ranks import UNFINISHED
 from hpn.results.page.setup import fabric_line
@@ -33,7 +37,7 @@ from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.fabric.spec import FabricSpec
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
-from tests.failover.synthetic import MS, S
+from tests.failover.synthetic import MS, S, flow
 from tests.results.large import FAULTS, FLOWS, large_run
 from tests.results.sample import AT, EVENTS, HOST, MANIFEST, TOR, metrics, verdict
 from tests.results.test_job_text import job, of_job
@@ -437,6 +441,21 @@ def test_what_a_folder_does_not_tell_is_a_named_gap_of_its_page(tmp_path: Path, 
     text = page(read(folder.path))
     assert "This run folder does not tell:" in text
     assert f"<li>{name.partition('.')[0]}: " in text
+
+
+def test_a_job_s_map_of_losses_has_the_queue_pairs_that_missed_packets_and_when() -> None:
+    """2 of 8 packets in the third bin; four retries of a queue pair that got nothing through are all of its packets."""
+    size, retries = np.full((3, 10), 8 * 4096, np.uint64), np.zeros((3, 10), np.uint32)
+    retries[0, 2], retries[1, 5], size[1, 5] = 2, 4, 0
+    flows = series_flows([flow(at) for at in range(3)])
+    size_of_packets = tuple(replace(each, packet_bytes=4096) for each in flows)
+    found = heat_map(MessageSeries(bins_of(S, S + 100 * MS), size_of_packets, size, retries=retries))
+    assert found is not None
+    assert [(row.name, row.lost, [shade.number for shade in row.shades]) for row in found.rows] == [
+        (flows[1].name, 4, [4]),
+        (flows[0].name, 2, [1]),
+    ]
+    assert heat_map(MessageSeries(bins_of(S, S + 100 * MS), size_of_packets, size)) is None
 
 
 def test_goodput_by_plane_adds_up_to_all_of_it(tmp_path: Path) -> None:

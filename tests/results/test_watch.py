@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from rich.text import Text
 
 from hpn.results.watch.event_lines import EventLines, HeardEvent
+from hpn.results.watch.lately import Lately
 from hpn.results.watch.outputs import ChangesSince, JsonLines, Log, document
 from hpn.results.watch.problems import problems
 from hpn.results.watch.screen import block, picture
@@ -73,6 +75,16 @@ def news(*events: tuple[int, str, str, str, str]) -> EventLines:
     return made
 
 
+def lately(seen: Snapshot) -> Lately:
+    """A moment after ten in which links were busier and busier."""
+    found = Lately()
+    for at in range(10):
+        loads = {link.lower.ifindex: Rate(at * link.rate_bps / 9, 0.0, 0) for link in seen.fabric.links}
+        found.look(replace(seen, condition=Condition(AT_NS), rates=loads))
+    found.look(seen)
+    return found
+
+
 CRASH = news(
     (0, "fault", "injected", TOR, "by hand"),
     *((1, "link", "carrier-down", f"p0.s0.h{number}", "r0p0") for number in range(2)),
@@ -98,7 +110,7 @@ SHOWN = {
 def test_a_screen_as_it_was_approved(name: str, size: tuple[int, int]) -> None:
     seen, heard = SHOWN[name]
     since = {trouble.key: AT_NS - 12 * 10**9 for trouble in problems(seen)}
-    lines = [line.plain.rstrip() for line in picture(seen, since, heard, *size)]
+    lines = [line.plain.rstrip() for line in picture(seen, since, heard, lately(seen), *size)]
     assert len(lines) <= size[1]
     assert max(map(len, lines)) <= size[0]
     check_golden(f"watch/{name}-{size[0]}x{size[1]}.txt", "\n".join(lines) + "\n")
@@ -107,10 +119,22 @@ def test_a_screen_as_it_was_approved(name: str, size: tuple[int, int]) -> None:
 @given(st.integers(20, 250), st.integers(3, 90), st.sampled_from(sorted(SHOWN)))
 def test_no_terminal_is_overrun_and_the_headline_is_always_seen(width: int, height: int, name: str) -> None:
     seen, heard = SHOWN[name]
-    lines = picture(seen, {}, heard, width, height)
+    lines = picture(seen, {}, heard, lately(seen), width, height)
     assert len(lines) <= height
     assert all(line.cell_len <= width for line in lines)
     assert lines[1].plain.startswith("all is well" if name == "tiny-well" else tuple("0123456789"))
+
+
+def test_a_link_has_a_mark_for_each_reading_and_none_for_a_redraw() -> None:
+    link = TINY.link(LINK)
+    seen = moment(TINY, Condition(AT_NS), {LINK: (0.5, 0.0)})
+    dropped = replace(seen, rates={link.lower.ifindex: Rate(0.0, 1.0, 0)})
+    dark = replace(moment(TINY, condition(TINY, LINK)), rates={})
+    found = Lately()
+    for each in (seen, seen, dropped, dark, moment(TINY, Condition(AT_NS), {LINK: (1.2, 0.0)})):
+        found.look(each)
+    assert found.of(link) == "xx!x"
+    assert found.of(TINY.link("p0.s0.h1.r0.0")) == "...."
 
 
 def test_what_went_down_with_a_switch_is_counted_and_not_told_again() -> None:

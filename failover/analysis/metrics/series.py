@@ -64,6 +64,13 @@ class MessageSeries:
     busy_us: Counts | None = None
     retries: Counts | None = None
 
+    @property
+    def packets(self) -> Counts:
+        """Packets of each bin, in whole ones; those that are missing are among them."""
+        payload = np.array([[flow.packet_bytes] for flow in self.flows], np.int64).reshape(-1, 1)
+        packets = -(-self.size_bytes.astype(np.int64) // payload)
+        return (packets if self.retries is None else np.maximum(packets, self.retries)).astype(np.uint32)
+
 
 def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
     """Return the packets that every flow sent, and what became of them."""

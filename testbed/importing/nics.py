@@ -41,7 +41,7 @@ def nics_of(
 ) -> Mapping[str, WiredNic]:
     """Return a host's NICs by LAG interface; empty when its only port is its only NIC, or with mistakes."""
     groups = _groups(host, ports, wishes, mistakes)
-    if len(ports) == 1 and groups and groups[0].name is None and ipv4(ports[0].end.address) is None:
+    if len(ports) == 1 and groups and groups[0].name is None and _known(host, groups[0]).ip is None:
         return {}
     large = next((group for group in groups if len(group.ports) > MOST_PORTS), None)
     if large is not None:
@@ -109,9 +109,15 @@ def _fits(lag: str) -> bool:
 
 def _nic(host: FoundNode, group: _Group) -> WiredNic:
     names = [port.name for port in group.ports]
-    known = host.nics.get(group.name or "", FoundNic())
+    known = _known(host, group)
+    return WiredNic(ports=names, ip=known.ip, gateway=known.gateway)
+
+
+def _known(host: FoundNode, group: _Group) -> FoundNic:
+    """Return the addresses that the file gives the LAG, or the only port of a NIC."""
     first = group.ports[0]
+    known = host.nics.get(group.name or first.end.port, FoundNic())
     address = ipv4(first.end.address)
     if known.ip is None and len(group.ports) == 1 and address is not None:
-        known = FoundNic(address, (ipv4(first.far.address) or "").partition("/")[0] or None)
-    return WiredNic(ports=names, ip=known.ip, gateway=known.gateway)
+        return FoundNic(address, (ipv4(first.far.address) or "").partition("/")[0] or None)
+    return known

@@ -39,10 +39,11 @@ def imported(found: Found, wishes: Wishes) -> Imported:
     links = list(_links(nodes, kept.cables, names, addresses.by_cable, mistakes))
     wired = _wired(nodes, _host_ports(nodes, kept.cables, names), wishes, mistakes)
     mistakes.check()
+    wired, unnumbered = _all_or_none(wired)
     wiring = WiringSpec(nodes=wired, links=links, stacks=list(_stacks(kept.cables)))
     return Imported(
         wiring,
-        (*kept.left, *left, *unconnected, *addresses.left),
+        (*kept.left, *left, *unconnected, *addresses.left, *unnumbered),
         tuple(_renamed(kept.cables, names)),
         kept.notes,
         kept.name,
@@ -200,6 +201,25 @@ def _wired(
     nodes: Mapping[str, FoundNode], ports: Mapping[str, list[HostPort]], wishes: Wishes, mistakes: ImportMistakes
 ) -> dict[str, WiredNode]:
     return {name: _node(node, ports.get(name, []), wishes, mistakes) for name, node in nodes.items()}
+
+
+def _all_or_none(nodes: dict[str, WiredNode]) -> tuple[dict[str, WiredNode], tuple[Left, ...]]:
+    """Return the nodes without addresses of NICs where some NICs have none, and a line for those that had one."""
+    hosts = {name: node for name, node in nodes.items() if node.role == "host"}
+    given = {name: [nic.ip is not None for nic in node.nics.values()] or [False] for name, node in hosts.items()}
+    if all(map(all, given.values())) or not any(map(any, given.values())):
+        return nodes, ()
+    bare = {
+        name: node.model_copy(
+            update={
+                "nics": {lag: nic.model_copy(update={"ip": None, "gateway": None}) for lag, nic in node.nics.items()}
+            }
+        )
+        for name, node in hosts.items()
+    }
+    without = next(name for name, each in given.items() if not all(each))
+    why = f"{shorten(without, quoted=False)} has none, so hpn numbers all"
+    return nodes | bare, (Left("addresses of NICs", why, tuple(name for name, each in given.items() if any(each))),)
 
 
 def _node(node: FoundNode, ports: Sequence[HostPort], wishes: Wishes, mistakes: ImportMistakes) -> WiredNode:

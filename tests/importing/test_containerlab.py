@@ -72,6 +72,58 @@ def test_images_binds_and_links_out_of_the_lab_are_told_as_left() -> None:
     assert found["settings of links"] == ("endpoint", "host-interface", "mtu")
 
 
+STRANGERS = """\
+name: fdc
+topology:
+  nodes:
+    spine1: {group: spine, binds: [config/spine1:/etc/frr]}
+    leaf1: {group: leaf, binds: [config/leaf1:/etc/frr/, "config/leaf1/hosts:/etc/hosts"]}
+    leaf2: {group: leaf, exec: [ip addr add 10.0.0.0/31 dev eth1, vtysh -b]}
+    h1: {kind: linux, exec: [ip addr add 192.168.1.2/24 dev eth1, ip route replace 0/0 via 192.168.1.1]}
+    h2:
+      kind: linux
+      exec:
+        - bash -c 'ip -4 address add dev eth1 192.168.2.2/24 && ip r add 10.0.0.0/8 via 192.168.2.254'
+        - ip link set eth1 mtu 9000
+    h3: {kind: linux, labels: {hpn-nics: bond0=eth1+eth2}, exec: [ip addr add 192.168.3.2/24 dev bond0]}
+  links:
+    - endpoints: [leaf1:eth1, spine1:eth1]
+    - {endpoints: [leaf2:eth1, spine1:eth2], ipv4: ["", 10.0.0.1/31]}
+    - endpoints: [h1:eth1, leaf1:eth2]
+    - endpoints: [h2:eth1, leaf2:eth2]
+    - endpoints: [h3:eth1, leaf1:eth3]
+    - endpoints: [h3:eth2, leaf2:eth3]
+"""
+
+
+def test_addresses_in_commands_and_configurations_in_folders_are_taken() -> None:
+    """As public labs have them: martimy/clab-bgp-frr binds folders, and numbers its hosts by exec."""
+    result = read(("x.clab.yml", STRANGERS))
+    nodes = result.wiring.nodes
+    assert [nodes[name].config for name in ("spine1", "leaf1", "leaf2")] == [
+        "config/spine1/frr.conf",
+        "config/leaf1/frr.conf",
+        None,
+    ]
+    assert {name: [(nic.ip, nic.gateway) for nic in nodes[name].nics.values()] for name in ("h1", "h2", "h3")} == {
+        "h1": [("192.168.1.2/24", "192.168.1.1")],
+        "h2": [("192.168.2.2/24", "192.168.2.254")],
+        "h3": [("192.168.3.2/24", None)],
+    }
+    assert [link.addresses for link in result.wiring.links][:2] == [None, ["10.0.0.0/31", "10.0.0.1/31"]]
+    assert left(result) == {"binds": ("leaf1",), "exec": ("leaf2", "h2")}
+
+
+def test_addresses_of_some_hosts_only_are_left_with_who_has_none() -> None:
+    result = read(("x.clab.yml", STRANGERS.replace("exec: [ip addr add 192.168.3.2/24 dev bond0]", "exec: [sleep 1]")))
+    assert [nic.ip for node in result.wiring.nodes.values() for nic in node.nics.values()] == [None, None, None]
+    assert [(each.what, each.why, each.names) for each in result.left][-1] == (
+        "addresses of NICs",
+        "h3 has none, so hpn numbers all",
+        ("h1", "h2"),
+    )
+
+
 def test_a_linux_node_with_the_image_of_a_router_is_not_taken_for_a_host() -> None:
     lab = (
         "topology:\n  nodes:\n    r1: {kind: linux, image: quay.io/frrouting/frr}\n    h1: {kind: linux}\n"

@@ -2,7 +2,7 @@
 
 Roles are in the label ``hpn-role``, in the group, or follow from ``kind: linux`` (a host). Other labels that hpn reads:
 ``hpn-asn``, ``hpn-router-id``, ``hpn-spare``, ``hpn-nics`` (``bond0=eth1+eth2``) of nodes; ``hpn-rate`` and
-``hpn-primary`` of links. Format: containerlab's manual, topo-def-file.
+``hpn-primary`` of links. Addresses and gateways may be in ``exec``. Format: containerlab's manual, topo-def-file.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from hpn.testbed.fabric.wired.wiring_spec import RoleName
 from hpn.testbed.files.check import check
 from hpn.testbed.files.document import Document, parse, shorten
 from hpn.testbed.importing.formats.containerlab_labels import asn_of, lags_of, rate_of, router_id_of
+from hpn.testbed.importing.formats.iproute import nics_in, says_nothing_else
 from hpn.testbed.importing.found import Cable, End, Found, FoundNic, FoundNode, Left, Place
 from hpn.testbed.importing.importer import Importer, SourceText
 from hpn.testbed.importing.mistakes import ImportMistakes
 from hpn.testbed.importing.rolewords import one_role, role_of
 
 _OWN = KINDS.keys()
+_IN_FOLDER = {"/etc/frr": "frr.conf", "/etc/bird": "bird.conf"}
 _OUTSIDE = frozenset({"host", "mgmt-net", "macvlan"})
 """Names that stand for no node in an endpoint of the short format."""
 _ONE_END = frozenset({*_OUTSIDE, "vxlan", "vxlan-stitch", "dummy"})
@@ -35,6 +37,7 @@ _USED = frozenset({"kind", "group", "labels"})
 _WHY = {
     "image": "hpn runs no images: switches are BIRD or FRR, hosts are namespaces",
     "binds": "hpn reads frr.conf and bird.conf of switches only",
+    "exec": "hpn reads addresses and gateways only",
     "startup-config": "files are not read: hpn writes the configuration of its switches",
 }
 _OF_LINKS = frozenset({"type", "endpoints", "ipv4"})
@@ -56,6 +59,7 @@ class _Settings(_Loose):
     image: str | None = None
     labels: dict[str, str | int | float | bool | None] | None = None
     binds: list[str] | None = None
+    exec: list[str] | None = None
 
 
 class _Link(_Loose):
@@ -87,6 +91,7 @@ class _Node:
     image: str
     labels: Mapping[str, object]
     binds: tuple[str, ...]
+    commands: tuple[str, ...]
 
 
 def read(sources: Sequence[SourceText]) -> Found:
@@ -120,8 +125,10 @@ def _settings(name: str, topology: _Topology) -> _Node:
     for layer in layers:
         labels |= layer.labels or {}
     image = next((layer.image for layer in reversed(layers) if layer.image), "")
+    groups = tuple(each.strip() for each in group_name.split(",") if each.strip())
     binds = tuple(bind for layer in layers for bind in layer.binds or ())
-    return _Node(kind, tuple(each.strip() for each in group_name.split(",") if each.strip()), image, labels, binds)
+    commands = tuple(command for layer in layers for command in layer.exec or ())
+    return _Node(kind, groups, image, labels, binds, commands)
 
 
 class _Reader:
@@ -134,6 +141,7 @@ class _Reader:
         self.cables: list[Cable] = []
         self.outside: list[str] = []
         self._lag_of: dict[tuple[str, str], str] = {}
+        self._nics: dict[str, Mapping[str, FoundNic]] = {}
 
     def node(self, name: str) -> FoundNode:
         """Return one node and remember its LAGs."""
@@ -142,6 +150,7 @@ class _Reader:
         labels = {key: str(value) for key, value in node.labels.items() if key.startswith("hpn-")}
         lags = lags_of(labels.get("hpn-nics", ""), place, self.mistakes)
         self._lag_of |= {(name, port): lag for port, lag in lags.items()}
+        self._nics[name] = nics_in(node.commands)
         return FoundNode(
             name,
             place,
@@ -151,7 +160,7 @@ class _Reader:
             router_id=router_id_of(labels.get("hpn-router-id"), place, self.mistakes),
             config=_config(node.binds),
             spare=labels.get("hpn-spare", "no").lower() in {"yes", "true"},
-            nics={lag: FoundNic() for lag in lags.values()},
+            nics={**{lag: FoundNic() for lag in lags.values()}, **self._nics[name]},
         )
 
     def link(self, link: _Link, place: Place) -> None:
@@ -186,16 +195,19 @@ class _Reader:
             return None
         listed = link.ipv4[side] if link.ipv4 and len(link.ipv4) > side else None
         address = found.get("ipv4", listed)
-        ip = address if isinstance(address, str) and address else None
+        ip = address if isinstance(address, str) and address else self._nics.get(node, {}).get(port, FoundNic()).ip
         return End(node, port, ip, None, self._lag_of.get((node, port)))
 
 
 def _config(binds: Sequence[str]) -> str | None:
-    """Return the source of a bind that configures a routing daemon, such as leaf1/frr.conf:/etc/frr/frr.conf."""
-    pairs = (bind.split(":") for bind in binds)
-    return next(
-        (pair[0] for pair in pairs if len(pair) > 1 and {PurePath(each).name for each in pair[:2]} <= _OWN), None
-    )
+    """Return the configuration of a routing daemon in a bind: leaf1/frr.conf:/etc/frr/frr.conf, or leaf1:/etc/frr."""
+    for source, target, *_ in (bind.split(":") for bind in binds if ":" in bind):
+        names = {PurePath(source).name, PurePath(target).name}
+        if names <= _OWN:
+            return source
+        if (file := _IN_FOLDER.get(target.rstrip("/"))) is not None:
+            return (PurePath(source) / file).as_posix()
+    return None
 
 
 def _endpoint(given: object) -> Mapping[str, object]:
@@ -247,7 +259,10 @@ def _left(topology: _Topology, outside: Sequence[str]) -> Iterator[Left]:
 def _keys(settings: _Settings | _Link | None) -> list[str]:
     """Return the keys that are set and not used."""
     given = (settings.model_fields_set | (settings.model_extra or {}).keys()) if settings is not None else set()
-    return sorted(given - _USED - ({"binds"} if _has_only_configs(settings) else set()))
+    used = {"binds"} if _has_only_configs(settings) else set()
+    if isinstance(settings, _Settings) and all(map(says_nothing_else, settings.exec or ())):
+        used.add("exec")
+    return sorted(given - _USED - used)
 
 
 def _has_only_configs(settings: _Settings | _Link | None) -> bool:

@@ -26,6 +26,15 @@ DRILLS = {
     "arp-no-retry": ("link-down", "arp-loss"),
     "path-control-old-news": ("link-down", "other-port,peer-port,sibling-tor"),
     "hold-without-end": ("link-down", "again"),
+    "hold-ends-unheard": ("link-down", "again"),
+    "restarted-tor-is-not-newer": ("link-down", "sibling-tor"),
+    "thawed-tor-keeps-its-carrier": ("link-down", "late-tor,late-sibling"),
+    "thawed-tor-keeps-its-routes": ("link-down", "late-tor,late-sibling"),
+    "lacp-individual": ("link-down", "lacp-loss"),
+    "lacp-said-again-unmoved": ("link-down", "lacp-loss"),
+    "lag-change-unseen": ("link-down", "other-port,peer-port"),
+    "neighbours-not-asked-for-on-return": ("link-down", "arp-loss,early-return"),
+    "delivery-at-once": ("link-down", "sibling-tor"),
 }
 """Drill to explore by defect, and the second faults to try."""
 _LOOK_S = 2.0

@@ -76,7 +76,7 @@ STRANGERS = """\
 name: fdc
 topology:
   nodes:
-    spine1: {group: spine, binds: [config/spine1:/etc/frr]}
+    spine1: {group: spine, binds: [config/s1-frr.conf:/etc/frr/frr.conf]}
     leaf1: {group: leaf, binds: [config/leaf1:/etc/frr/, "config/leaf1/hosts:/etc/hosts"]}
     leaf2: {group: leaf, exec: [ip addr add 10.0.0.0/31 dev eth1, vtysh -b]}
     h1: {kind: linux, exec: [ip addr add 192.168.1.2/24 dev eth1, ip route replace 0/0 via 192.168.1.1]}
@@ -101,7 +101,7 @@ def test_addresses_in_commands_and_configurations_in_folders_are_taken() -> None
     result = read(("x.clab.yml", STRANGERS))
     nodes = result.wiring.nodes
     assert [nodes[name].config for name in ("spine1", "leaf1", "leaf2")] == [
-        "config/spine1/frr.conf",
+        "config/s1-frr.conf",
         "config/leaf1/frr.conf",
         None,
     ]

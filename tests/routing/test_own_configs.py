@@ -93,7 +93,7 @@ LEAVES = ("leaf1", "leaf2", "leaf3")
         ("leaf1", "is a folder without a host's configuration; write the path of a file"),
         ("big/frr.conf", "is no file of at most 1,000,000 bytes"),
         ("raw/frr.conf", "is no text; write the path of a configuration"),
-        ("leaf1/startup.cfg", "hpn runs no 'startup.cfg'; write a path to one of frr.conf, bird.conf"),
+        ("leaf1/startup.cfg", "hpn runs no 'startup.cfg'; write a path to one of frr.conf, bird.conf, or to"),
     ],
 )
 def test_a_file_that_cannot_be_is_refused_with_its_line(tmp_path: Path, given: str, problem: str) -> None:

@@ -53,3 +53,14 @@ def test_a_session_that_cannot_stand_is_named(tmp_path: Path) -> None:
     said = _run(tmp_path, 3)
     assert "did not converge" in said
     assert "spine2:swp3: BGP session is not established" in said
+
+
+def test_a_line_that_a_daemon_refuses_is_named(tmp_path: Path) -> None:
+    """vtysh -C finds nothing wrong with it: FRR knows the rule of the remote ASN when it runs only."""
+    write(tmp_path)
+    group = " neighbor FABRIC peer-group\n neighbor FABRIC remote-as 100\n neighbor FABRIC local-as 100\n"
+    edit(tmp_path, "spine2", " bgp router-id", f"{group} bgp router-id")
+    lines = (tmp_path / "spine2" / "frr.conf").read_text().splitlines()
+    said = _run(tmp_path, 3)
+    where = f"spine2/frr.conf:{lines.index(' neighbor FABRIC local-as 100') + 1}"
+    assert f"{where}: refused by bgpd, line:  neighbor FABRIC local-as 100" in said

@@ -17,7 +17,7 @@ from hpn.testbed.fabric.draft import Cable, FabricDraft, LinkAddresses, unnumber
 from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Role
 from hpn.testbed.fabric.spec import WIRED, FabricSpec
 from hpn.testbed.fabric.wired.cables import Cabling, HostNic, WiredCable, cabling_of, end_of
-from hpn.testbed.fabric.wired.config_words import KINDS, SwitchConfig
+from hpn.testbed.fabric.wired.config_words import KINDS, SwitchConfig, kind_of
 from hpn.testbed.fabric.wired.configs import configs_of
 from hpn.testbed.fabric.wired.host_configs import format_of, own_hosts, with_nics
 from hpn.testbed.fabric.wired.host_rules import host_problems
@@ -228,8 +228,9 @@ def _configs(spec: FabricSpec) -> Iterator[Problem]:
             if format_of(node.config) is None:
                 text = f"hpn reads no {shorten(PurePath(node.config.file).name)} of a host"
                 yield where, f"{text}; write interfaces, a netplan .yaml, or a folder with *.netdev and *.network"
-        elif (kind := PurePath(node.config.file).name) not in KINDS:
-            yield where, f"hpn runs no {shorten(kind)}; write a path to one of {', '.join(KINDS)}"
+        elif kind_of(node.config.file) is None:
+            name = shorten(PurePath(node.config.file).name)
+            yield where, f"hpn runs no {name}; write a path to one of {', '.join(KINDS)}, or to leaf1-frr.conf"
         elif not spec.bgp.valleys:
             yield where, f"{name} has a configuration of its own; write bgp: {{asn: per-switch}}"
 

@@ -60,8 +60,16 @@ class SwitchConfig:
 
 @lru_cache(maxsize=4096)  # a lab asks for each switch's, several times
 def words_of(file: str, text: str) -> SwitchConfig:
-    """Return what the configuration says. KeyError for a file name that is not in ``KINDS``."""
-    return KINDS[PurePath(file).name](file, text)
+    """Return what the configuration says. KeyError for a file of no kind."""
+    return KINDS[kind_of(file) or ""](file, text)
+
+
+def kind_of(file: str) -> str | None:
+    """Return the kind of a configuration by its file's name: 'frr.conf' of 'leaf1-frr.conf' too, else None."""
+    name = PurePath(file).name
+    return next(
+        (kind for kind in KINDS if name == kind or name.endswith(tuple(f"{mark}{kind}" for mark in "-_."))), None
+    )
 
 
 _ALLOWAS_IN, _ANY_TIMES = 3, 255
@@ -235,4 +243,4 @@ def _bird(file: str, text: str) -> SwitchConfig:
 
 
 KINDS: Mapping[str, Callable[[str, str], SwitchConfig]] = {"frr.conf": _frr, "bird.conf": _bird}
-"""Readers by the name of the file."""
+"""Readers by the kind of the file."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.model import Fabric
-from hpn.testbed.fabric.wired.config_words import KINDS, SwitchConfig, words_of
+from hpn.testbed.fabric.wired.config_words import SwitchConfig, kind_of, words_of
 from hpn.testbed.fabric.wired.host_configs import is_part
 from hpn.testbed.fabric.wired.wiring_spec import ConfigFile, WiringSpec
 from hpn.testbed.files.check import Mistakes
@@ -117,7 +117,7 @@ def configs_of(wiring: WiringSpec | None) -> Mapping[str, SwitchConfig]:
     return {
         name: words_of(node.config.file, node.config.text)
         for name, node in nodes.items()
-        if isinstance(node.config, ConfigFile) and Path(node.config.file).name in KINDS
+        if isinstance(node.config, ConfigFile) and kind_of(node.config.file) is not None
     }
 
 

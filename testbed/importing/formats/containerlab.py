@@ -15,7 +15,7 @@ from pathlib import PurePath
 from pydantic import BaseModel, ConfigDict, Field
 
 from hpn.testbed.errors import InputError
-from hpn.testbed.fabric.wired.config_words import KINDS
+from hpn.testbed.fabric.wired.config_words import kind_of
 from hpn.testbed.fabric.wired.wiring_spec import RoleName
 from hpn.testbed.files.check import check
 from hpn.testbed.files.document import Document, parse, shorten
@@ -26,7 +26,6 @@ from hpn.testbed.importing.importer import Importer, SourceText
 from hpn.testbed.importing.mistakes import ImportMistakes
 from hpn.testbed.importing.rolewords import one_role, role_of
 
-_OWN = KINDS.keys()
 _IN_FOLDER = {"/etc/frr": "frr.conf", "/etc/bird": "bird.conf"}
 _OUTSIDE = frozenset({"host", "mgmt-net", "macvlan"})
 """Names that stand for no node in an endpoint of the short format."""
@@ -202,8 +201,7 @@ class _Reader:
 def _config(binds: Sequence[str]) -> str | None:
     """Return the configuration of a routing daemon in a bind: leaf1/frr.conf:/etc/frr/frr.conf, or leaf1:/etc/frr."""
     for source, target, *_ in (bind.split(":") for bind in binds if ":" in bind):
-        names = {PurePath(source).name, PurePath(target).name}
-        if names <= _OWN:
+        if (kind := kind_of(source)) is not None and kind == PurePath(target).name:
             return source
         if (file := _IN_FOLDER.get(target.rstrip("/"))) is not None:
             return (PurePath(source) / file).as_posix()

@@ -24,6 +24,7 @@ from hpn.testbed.routing.own.refused import no_drain
 
 _TIMEOUT_S = 30
 _BAD_LINE = re.compile(r"^line (\d+): (.*)$")
+_REFUSED = re.compile(r"^Failure to communicate\[\d+\] to (?=\w+, line: )")
 
 
 def find_vtysh() -> str:
@@ -103,7 +104,7 @@ def problems(config: SwitchConfig, folder: Path) -> list[str]:
 
 def _in_its_file(config: SwitchConfig, said: list[str]) -> list[str]:
     found = (_BAD_LINE.match(line.strip()) for line in said)
-    return [f"{config.file}:{match[1]}: {match[2]}" for match in found if match]
+    return [f"{config.file}:{match[1]}: {_REFUSED.sub('refused by ', match[2])}" for match in found if match]
 
 
 def _missing() -> str | None:

@@ -142,7 +142,7 @@ def _worth(crossings: _Crossings, blamed: Sequence[_Blamed], effect: _Effect) ->
 
 def _explained(seen: Seen, blamed: Sequence[_Blamed]) -> Reals:
     """Return the share of packets that each path is to lose by what is blamed."""
-    arriving = np.full(len(seen.sent), 1 - seen.healthy)
+    arriving = np.ones(len(seen.sent)) - seen.healthy
     for each in blamed:
         arriving[each.hit] *= 1 - each.rate
     return 1 - arriving

@@ -15,21 +15,22 @@ from hpn.failover.analysis.paths import PathAt
 from hpn.failover.analysis.series import Bins, SeriesFlow
 from hpn.failover.locating.known import KnownPaths
 from hpn.failover.locating.parts import Suspects, Way, suspects_of, ways_of
-from hpn.failover.locating.seen import HEALTHY_LOSS, Counts, Row, Seen
+from hpn.failover.locating.seen import HEALTHY_LOSS, Counts, Reals, Row, Seen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
     """A row for each path that a flow had, a column for each bin: running totals, the first column 0.
 
-    ``sent`` and ``lost``: packets, or observations made and bad ones; ``healthy``: share of these on a healthy path.
+    ``sent`` and ``lost``: packets, or observations made and bad ones; ``healthy``: share of these on a healthy path, of
+    all or of each.
     """
 
     bins: Bins
     suspects: Suspects
     sent: Counts
     lost: Counts
-    healthy: float = HEALTHY_LOSS
+    healthy: float | Reals = HEALTHY_LOSS
 
     @classmethod
     def of(
@@ -38,7 +39,7 @@ class Observed:
         suspects: Suspects,
         made: Sequence[Counts],
         bad: Sequence[Counts],
-        healthy: float = HEALTHY_LOSS,
+        healthy: float | Reals = HEALTHY_LOSS,
     ) -> Observed:
         """Return observations from those of each path, bin by bin: how many were made, and how many were bad."""
         return cls(bins, suspects, _totals(made, bins), _totals(bad, bins), healthy)

@@ -26,13 +26,13 @@ HEALTHY_LOSS = 1e-6
 class Seen:
     """Packets sent and lost on each path of ``suspects`` in an interval, or observations made and bad ones.
 
-    ``healthy``: share of bad ones on a healthy path.
+    ``healthy``: share of bad ones on a healthy path, of all or of each.
     """
 
     suspects: Suspects
     sent: Counts
     lost: Counts
-    healthy: float = HEALTHY_LOSS
+    healthy: float | Reals = HEALTHY_LOSS
 
 
 @dataclass(frozen=True, slots=True)

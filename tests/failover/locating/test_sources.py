@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -160,6 +161,20 @@ def test_every_method_takes_every_source(source: str, method: str) -> None:
 def test_a_run_without_such_records_is_refused_with_what_to_run(source: str) -> None:
     with pytest.raises(InputError, match=r"run |add "):
         located_by(Recorded(known(), BINS), source, "likelihood")
+
+
+def test_packets_that_full_queues_drop_all_the_time_accuse_nobody_and_hide_no_fault() -> None:
+    """As jobs on Slim Fly and on a torus miss packets before anything is broken, on some paths more than on others."""
+    run = retransmitting(4)
+    assert run.messages is not None
+    assert run.messages.retries is not None
+    usual = np.random.default_rng(3).binomial(40, np.linspace(0.002, 0.02, len(ROUTES))[:, None], SHAPE)
+    missed = run.messages.retries + usual.astype(np.uint32)
+    found = located_by(replace(run, messages=replace(run.messages, retries=missed)), "retries", "likelihood")
+    ((_, score),) = found.scores
+    assert score.stable_ns is not None
+    assert found.false_alarms == 0
+    assert not any(each.accused for each in found.rounds if each.at_ns <= FAULT.start * BIN)
 
 
 def test_a_host_that_is_slow_does_not_make_its_links_suspects() -> None:

@@ -40,7 +40,7 @@ def unusual(
 def usual_share(made: Sequence[Counts], bad: Sequence[Counts], there: Sequence[Row], width_ns: int) -> Reals:
     """Return for each path the share of bad ones up to which it may be well: twice that of its first second.
 
-    Of that second the worse half counts. Queues that overflow lose packets of a healthy network, not all the time alike.
+    Of that second the worse half counts. Queues that overflow lose packets of a healthy network, not always alike.
     """
     shares = [_at_first(*path, width_ns) for path in zip(made, bad, there, strict=True)]
     return np.clip(_TIMES * np.array(shares), HEALTHY_LOSS, _MOST)

@@ -485,7 +485,7 @@ def test_a_figure_without_a_side_of_its_own_goes_by_its_limit() -> None:
 @pytest.mark.parametrize(
     ("lost", "wrong", "outcome", "evidence"),
     [
-        (0, 0, OPEN, "cut cost no stream a packet, so none shows where it is"),
+        (0, 0, OPEN, "cut cost no packet, so none shows where it is"),
         (0, 2, FAIL, "cut was not located for good: nobody was accused; 2 of 9 answers wrong"),
         (1, 0, FAIL, "cut was not located for good: nobody was accused; 0 of 9 answers wrong"),
         (None, 0, FAIL, "cut was not located for good"),  # a run folder that does not say

@@ -16,6 +16,7 @@ import select
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hpn.testbed.kernel.process import cleanup_process
@@ -68,7 +69,8 @@ class ProcessGroup:
         """Kill every process of the group; return the program's earlier result (as ``Popen``), None if it was alive."""
         ended = self._program.poll()
         if not self._tether.closed:  # until then the warden lives, and the group's number cannot be reused
-            os.killpg(self._program.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # unless somebody killed the warden, too: nobody is left
+                os.killpg(self._program.pid, signal.SIGKILL)
             self._tether.close()
             os.close(self._pidfd)
         self._program.kill()

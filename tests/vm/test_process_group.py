@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from hpn.testbed.kernel.process.cleanup_process import cleared_up, held
 from hpn.testbed.vm.group import ProcessGroup
@@ -32,6 +36,24 @@ def test_how_a_program_ended_by_itself_is_told(tmp_path: Path) -> None:
         group = ProcessGroup(["/bin/sh", "-c", "exit 7"], cwd=tmp_path, environment={}, output=nowhere.fileno())
     assert group.ended(30.0)
     assert group.kill() == 7
+
+
+def test_a_group_of_which_nobody_is_left_is_no_error(tmp_path: Path) -> None:
+    """Seen once, on a loaded machine: the guest had ended, and its warden was gone before we ended it."""
+    with Path(os.devnull).open("wb") as nowhere:
+        group = ProcessGroup(["/bin/sh", "-c", "exit 7"], cwd=tmp_path, environment={}, output=nowhere.fileno())
+    assert group.result() == 7
+    os.killpg(group.number, signal.SIGKILL)  # the warden, which nobody but init waits for
+    with pytest.raises(ProcessLookupError):
+        _wait_until_gone(group.number)
+    assert group.kill() == 7
+
+
+def _wait_until_gone(number: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        os.killpg(number, 0)
+        time.sleep(0.01)
 
 
 _OWNER = f"""

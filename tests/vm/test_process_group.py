@@ -6,13 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-
-import pytest
 
 from hpn.testbed.kernel.process.cleanup_process import cleared_up, held
 from hpn.testbed.vm.group import ProcessGroup
+from tests.product.hpn import until
 
 _FAMILY = 'sleep 600 & echo "$$ $!"; wait'  # a shell with a child, as a UML kernel has its guest's processes
 
@@ -44,16 +42,16 @@ def test_a_group_of_which_nobody_is_left_is_no_error(tmp_path: Path) -> None:
         group = ProcessGroup(["/bin/sh", "-c", "exit 7"], cwd=tmp_path, environment={}, output=nowhere.fileno())
     assert group.result() == 7
     os.killpg(group.number, signal.SIGKILL)  # the warden, which nobody but init waits for
-    with pytest.raises(ProcessLookupError):
-        _wait_until_gone(group.number)
+    until(lambda: not _is_there(group.number), "nobody of the group is left")
     assert group.kill() == 7
 
 
-def _wait_until_gone(number: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
+def _is_there(number: int) -> bool:
+    try:
         os.killpg(number, 0)
-        time.sleep(0.01)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 _OWNER = f"""

@@ -221,9 +221,9 @@ class _Run:
         how = workload.source_ports
         later = replacement_flows(lab.fabric, self._drill.timeline.faults, flows)
         known = workload.path_control
-        looks = has_virtual_time(self._order.engine)
+        stands = has_virtual_time(self._order.engine)
         out, tick_ns = self._folder.path, workload.tick_ns
-        traffic = LabTraffic(lab, flows, out, tick_ns, later, how, known=known, looks=looks, follow=follow)
+        traffic = LabTraffic(lab, flows, out, tick_ns, later, how, known=known, clock_stands=stands, follow=follow)
         if CHOICES[how].keeps_links_free and traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"

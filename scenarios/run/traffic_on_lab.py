@@ -22,8 +22,8 @@ class LabTraffic(LabQueuePairs):
 
     ``later``: replacement flows by start event (``spares.replacement_flows``). Their sockets are opened with all
     others; they send from ``take_over`` on. ``source_ports``: of ``flows.paths.CHOICES``. ``known``: False for plain
-    UDP, which path control does not know. ``looks``: True to query switches for paths while streams run. Use it only
-    where queries take no time, so that streams are not disturbed.
+    UDP, which path control does not know. ``clock_stands``: computing takes no time. So queries do not disturb streams,
+    and switches are asked for paths while they run.
     """
 
     engine: TrafficEngine
@@ -38,13 +38,13 @@ class LabTraffic(LabQueuePairs):
         source_ports: str = "disjoint",
         *,
         known: bool = True,
-        looks: bool = False,
+        clock_stands: bool = False,
         follow: Follow | None = None,
     ) -> None:
         choice, seed = CHOICES[source_ports], lab.fabric.spec.seed
         super().__init__(lab, lambda router: choice.choose(flows, router, later, seed))
         self._known = known
-        self._looks = looks
+        self._looks = clock_stands
         workers = workers_for(flows)
         self.engine = TrafficEngine(
             self.flows,
@@ -55,6 +55,7 @@ class LabTraffic(LabQueuePairs):
             progress=self._progress,
             tick_ns=tick_ns,
             follow=follow,
+            clock_stands=clock_stands,
         )
 
     @property

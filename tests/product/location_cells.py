@@ -28,6 +28,8 @@ TOPOLOGIES: Mapping[str, dict[str, Plain]] = {
     "dcn-plus": {"preset": "tiny-dcn-plus"},
     "medium": {"preset": "medium"},
 }
+_LARGE, _SMALLER, _TURNS = "medium", "small", 8
+"""A run on ``medium`` has the packets of sixteen others: it takes one in eight of its turns."""
 _FOUR_HOSTS = ("tiny", "clos", "single-tor", "rail-only", "dcn-plus")
 """Fabrics small enough for traffic at full rate."""
 SHARES = ("100 %", "10 %", "1 %")
@@ -259,4 +261,6 @@ def trials() -> Iterator[Trial]:
 
 def _of(traffic: Traffic) -> Iterator[Trial]:
     for seed in range(traffic.runs):
-        yield Trial(traffic, traffic.topologies[seed % len(traffic.topologies)], seed)
+        turn, at = divmod(seed, len(traffic.topologies))
+        topology = traffic.topologies[at]
+        yield Trial(traffic, _SMALLER if topology == _LARGE and turn % _TURNS else topology, seed)

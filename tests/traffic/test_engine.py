@@ -26,6 +26,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
 from hpn.traffic.flows.flow import FlowSpec, Transfers
+from hpn.traffic.io.uring import open_ring
 from hpn.traffic.streams import wire
 from hpn.traffic.streams.engine import TrafficEngine
 from hpn.traffic.streams.recordfile import RecordFile
@@ -64,6 +65,7 @@ class Bench:
     flows: Sequence[FlowSpec]
     out: Path
     workers: int = 2
+    clock_stands: bool = False
     events: list[Event] = field(default_factory=list)
     progress: list[Progress] = field(default_factory=list)
     report: TrafficReport | None = None
@@ -72,7 +74,13 @@ class Bench:
     async def sending(self) -> AsyncIterator[TrafficEngine]:
         """The engine, sending until the block ends; ``left`` tells then."""
         engine = TrafficEngine(
-            self.flows, self.net.namespaces, self.out, self.workers, self.events.append, progress=self.progress.append
+            self.flows,
+            self.net.namespaces,
+            self.out,
+            self.workers,
+            self.events.append,
+            progress=self.progress.append,
+            clock_stands=self.clock_stands,
         )
         try:
             await engine.start()
@@ -103,12 +111,19 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.1)
 
 
+by_one_call_or_many = pytest.mark.parametrize("at_once", [False, True], ids=["a call a burst", "a call a tick"])
+"""As on an ordinary clock, and as on one that stands while a worker computes."""
+
+
 @pytest.mark.kernel
 @pytest.mark.parametrize("path_mtu", [1024, 4096])
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_every_packet_arrives_once_and_the_records_agree(tmp_path: Path, path_mtu: int, workers: int) -> None:
+@by_one_call_or_many
+async def test_every_packet_arrives_once_and_the_records_agree(
+    tmp_path: Path, path_mtu: int, workers: int, *, at_once: bool
+) -> None:
     """a ---- b, 4 queue pairs each way"""
-    bench = Bench(nets.chain(), nets.flows(8, 500, path_mtu=path_mtu, both_ways=True), tmp_path, workers)
+    bench = Bench(nets.chain(), nets.flows(8, 500, path_mtu=path_mtu, both_ways=True), tmp_path, workers, at_once)
     run = await bench.send_for(0.6)
     assert run.report.machine_drops == 0
     for flow in bench.flows:
@@ -165,10 +180,13 @@ async def test_progress_counts_up_to_what_was_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
+@by_one_call_or_many
 @pytest.mark.parametrize("path_mtu", [1024, 4096])
-async def test_every_packet_on_the_wire_has_the_icrc_that_scapy_computes(tmp_path: Path, path_mtu: int) -> None:
+async def test_every_packet_on_the_wire_has_the_icrc_that_scapy_computes(
+    tmp_path: Path, path_mtu: int, *, at_once: bool
+) -> None:
     """a ---- b: frames seen at b; bursts of one and of several packets"""
-    bench = Bench(nets.chain(), nets.flows(3, 4000, path_mtu=path_mtu), tmp_path)
+    bench = Bench(nets.chain(), nets.flows(3, 4000, path_mtu=path_mtu), tmp_path, clock_stands=at_once)
     frames = Sniffer(bench.net.b)
     async with bench.sending():
         with frames:
@@ -236,8 +254,9 @@ def _scapy_icrc(frame: bytes) -> bytes:
 
 
 @pytest.mark.kernel
-async def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tmp_path: Path) -> None:
-    bench = Bench(nets.chain(), nets.flows(2, 2000), tmp_path)
+@by_one_call_or_many
+async def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tmp_path: Path, *, at_once: bool) -> None:
+    bench = Bench(nets.chain(), nets.flows(2, 2000), tmp_path, clock_stands=at_once)
     frames = Sniffer(bench.net.b)
     ports = {(wire.RC_SEND_ONLY, f.sport) for f in bench.flows} | {
         (wire.RC_ACKNOWLEDGE, f.ack_sport) for f in bench.flows
@@ -399,9 +418,10 @@ async def test_what_comes_after_a_queue_pair_was_closed_is_not_received(tmp_path
 
 
 @pytest.mark.kernel
-async def test_refused_sends_are_counted_and_their_packets_missing(tmp_path: Path) -> None:
+@by_one_call_or_many
+async def test_refused_sends_are_counted_and_their_packets_missing(tmp_path: Path, *, at_once: bool) -> None:
     """a ---- b, a's own route goes away for a while"""
-    bench = Bench(nets.chain(), nets.flows(1, 1000, ib_timeout=18), tmp_path)
+    bench = Bench(nets.chain(), nets.flows(1, 1000, ib_timeout=18), tmp_path, clock_stands=at_once)
     host = Netlink(bench.net.a)
     async with bench.sending():
         await asyncio.sleep(0.2)
@@ -488,14 +508,15 @@ async def test_a_worker_that_stands_still_records_what_it_gives_up(tmp_path: Pat
 
 
 @pytest.mark.kernel
+@by_one_call_or_many
 async def test_a_sender_that_a_slow_link_holds_up_records_nothing_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, at_once: bool
 ) -> None:
     """a ---- b, a's port carries half of what is due and queues more than a socket's buffer holds"""
     monkeypatch.setattr("hpn.traffic.io.sockets._BUFFER_BYTES", 50_000)
     net, (flow,), records = nets.chain(), nets.flows(1, 1000), RecordFile(tmp_path / "sent.bin", SENT)
     Netlink(net.a).run([rtnl.add_tbf(nets.A_IF, 4_000_000, 10_000, 1 << 30)])
-    sender = Sender([flow], net.namespaces, records, MS)
+    sender = Sender([flow], net.namespaces, records, MS, open_ring(64) if at_once else None)
     sender.begin(now_ns())
     away_ns = 0
     while sender.schedule.slips[0] < 100:
@@ -559,8 +580,9 @@ def test_workers_end_when_the_engine_dies(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-async def test_a_path_mtu_that_does_not_fit_is_refused_with_the_mtu_it_needs(tmp_path: Path) -> None:
-    bench = Bench(nets.chain(mtu=1500), nets.flows(1, 500, path_mtu=4096), tmp_path)
+@by_one_call_or_many
+async def test_a_path_mtu_that_does_not_fit_is_refused_with_the_mtu_it_needs(tmp_path: Path, *, at_once: bool) -> None:
+    bench = Bench(nets.chain(mtu=1500), nets.flows(1, 500, path_mtu=4096), tmp_path, clock_stands=at_once)
     with pytest.raises(MachineError, match="MTU of 4140"):
         await bench.send_for(0.3)
 
@@ -598,9 +620,10 @@ async def test_our_goodput_and_iperf3s_agree_on_a_shaped_path(tmp_path: Path) ->
 
 
 @pytest.mark.kernel
-async def test_one_worker_carries_1024_queue_pairs_to_their_end(tmp_path: Path) -> None:
-    """Two sockets each: more than select() can look at."""
-    bench = Bench(nets.chain(), nets.flows(1024, 1, path_mtu=1024), tmp_path, workers=1)
+@by_one_call_or_many
+async def test_one_worker_carries_1024_queue_pairs_to_their_end(tmp_path: Path, *, at_once: bool) -> None:
+    """Two sockets each: more than select() can look at, and than one io_uring has entries."""
+    bench = Bench(nets.chain(), nets.flows(1024, 1, path_mtu=1024), tmp_path, workers=1, clock_stands=at_once)
     run = await bench.send_for(1.5)
     assert len(run.report.senders) == 1024
     assert run.report.machine_drops == 0

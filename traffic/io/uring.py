@@ -64,6 +64,7 @@ class Ring:
     """
 
     def __init__(self, entries: int) -> None:
+        self.entries = entries
         params = np.zeros(30, np.uint32)
         params[2] = _SINGLE_ISSUER | _DEFER_TASKRUN
         self._fd = libc.syscall(_SETUP, entries, ctypes.c_void_p(params.ctypes.data))

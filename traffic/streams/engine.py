@@ -29,7 +29,7 @@ class TrafficEngine(WorkerPool):
     """Flows between NICs in the given host namespaces; records go to ``out``. Call start, begin, ..., finish.
 
     ``follow`` is called with each progress message as it comes. Without ``keeps_records`` packets are only counted, and
-    the engine ends by ``close``.
+    the engine ends by ``close``. ``clock_stands``: computing takes no time, so that a tick may be one system call.
     """
 
     MODULE = "hpn.traffic.streams.worker"
@@ -48,12 +48,14 @@ class TrafficEngine(WorkerPool):
         tick_ns: int = 1_000_000,
         follow: Follow | None = None,
         keeps_records: bool = True,
+        clock_stands: bool = False,
     ) -> None:
         super().__init__(flows, place(flows, workers), namespaces, out, sink, progress)
         self._realtime = realtime
         self._tick_ns = tick_ns
         self._follow = follow
         self._keeps_records = keeps_records
+        self._clock_stands = clock_stands
         self._ack = AckPolicy(delay_ns=ack_delay_ns(map(RetryPolicy.of, flows)))
 
     async def replace(self, closes: Sequence[int], starts: Sequence[int], timeout_s: float = 5.0) -> None:
@@ -93,6 +95,7 @@ class TrafficEngine(WorkerPool):
                 realtime=self._realtime,
                 keeps_records=self._keeps_records,
                 tells_highest=self._follow is not None,
+                clock_stands=self._clock_stands,
             )
             for index in used
         ]

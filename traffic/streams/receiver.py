@@ -16,8 +16,11 @@ from hpn.testbed.events import now_ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec, responder_qpn
 from hpn.traffic.flows.framing import ACK_BYTES, ICRC_BYTES, data_bytes
+from hpn.traffic.flows.ip_layer import IPV4
+from hpn.traffic.io.bursts import Bursts
 from hpn.traffic.io.recvmmsg import Batch, BatchReceiver
 from hpn.traffic.io.sockets import buffer_bytes, drops, open_receiver, open_sender
+from hpn.traffic.io.uring import Ring
 from hpn.traffic.streams import wire
 from hpn.traffic.streams.pacing import I64
 from hpn.traffic.streams.qp import AckPolicy, Reply, Responder
@@ -26,9 +29,14 @@ from hpn.traffic.streams.records import FLAG_BAD_ICRC, RECEIVED
 
 
 class Responders:
-    """The receiving ends of ``flows`` (local indexes). A lost acknowledgement is harmless: the next one covers it."""
+    """The receiving ends of ``flows`` (local indexes). A lost acknowledgement is harmless: the next one covers it.
 
-    def __init__(self, flows: Sequence[FlowSpec], namespaces: Mapping[str, NetNs], policy: AckPolicy) -> None:
+    With a ``ring`` one system call sends the replies of a tick.
+    """
+
+    def __init__(
+        self, flows: Sequence[FlowSpec], namespaces: Mapping[str, NetNs], policy: AckPolicy, ring: Ring | None = None
+    ) -> None:
         self.errors: Counter[str] = Counter()
         self.acks_sent = 0
         self._flows = tuple(flows)
@@ -37,6 +45,11 @@ class Responders:
         self._waiting: set[int] = set()
         self._sports = [f.ack_sport for f in flows]
         self._sockets = [open_sender(namespaces[f.dst_nic], f.dst_ip, f.ack_sport) for f in flows]
+        self._due: list[tuple[int, bytes]] = []
+        self._bursts = None
+        if ring is not None:
+            self._replies = np.zeros((ring.entries, ACK_BYTES), np.uint8)
+            self._bursts = Bursts(ring, self._replies, [IPV4.sockaddr(f.src_ip, ROCE_PORT) for f in flows])
 
     def on_data(self, flow: int, lowest: int, highest: int, count: int, at_ns: int) -> None:
         """Handle packets of ``flow``: send the replies that are due, and remember that an acknowledgement is owed."""
@@ -45,7 +58,7 @@ class Responders:
         self._waiting.add(flow)
 
     def tick(self, next_ns: int) -> None:
-        """Send the acknowledgements whose delay will be over at the next call, at ``next_ns``."""
+        """Send what is due, with the acknowledgements whose delay will be over at the next call, at ``next_ns``."""
         for flow in tuple(self._waiting):
             responder = self._responders[flow]
             reply = responder.on_timer(next_ns)
@@ -53,15 +66,39 @@ class Responders:
                 self._send(flow, reply)
             if not responder.waiting:
                 self._waiting.discard(flow)
+        if self._bursts is not None:
+            self._flush(self._bursts)
 
     def _send(self, flow: int, reply: Reply) -> None:
         spec = self._flows[flow]
         syndrome = wire.SYNDROME_NAK_PSN if reply.nak else wire.SYNDROME_ACK
         payload = wire.pack_ack(spec.dst_ip, spec.src_ip, self._sports[flow], spec.id, reply.psn, syndrome)
+        if self._bursts is not None:
+            self._due.append((flow, payload))
+            return
+        code = 0
         try:
             self._sockets[flow].sendto(payload, (spec.src_ip, ROCE_PORT))
         except OSError as error:
-            self.errors[errno.errorcode.get(error.errno or 0, str(error.errno))] += 1
+            code = error.errno or errno.EIO
+        self._sent(code)
+
+    def _flush(self, bursts: Bursts) -> None:
+        """Send all that is due."""
+        most = len(self._replies)
+        for begin in range(0, len(self._due), most):
+            flows, payloads = zip(*self._due[begin : begin + most], strict=True)
+            count = len(flows)
+            self._replies[:count] = np.frombuffer(b"".join(payloads), np.uint8).reshape(count, -1)
+            fds = [self._sockets[flow].fileno() for flow in flows]
+            for code in bursts.send(fds, flows, range(count), [1] * count):
+                self._sent(code)
+        self._due.clear()
+
+    def _sent(self, code: int) -> None:
+        """Count a reply, or the error with which it was refused."""
+        if code:
+            self.errors[errno.errorcode.get(code, str(code))] += 1
         else:
             self.acks_sent += 1
 
@@ -118,10 +155,11 @@ class Receiver:
         namespaces: Mapping[str, NetNs],
         records: RecordFile,
         policy: AckPolicy,
+        ring: Ring | None = None,
     ) -> None:
         self.flows = tuple(sorted(flows, key=lambda f: f.id))
         self.received = Received(np.zeros(len(flows), np.int64), np.full(len(flows), -1, np.int64))
-        self.responders = Responders(self.flows, namespaces, policy)
+        self.responders = Responders(self.flows, namespaces, policy, ring)
         self._records = records
         self._icrc = {data_bytes(mtu): wire.DataIcrc(mtu) for mtu in sorted(set(path_mtus))}
         self._qpns = np.array([*(responder_qpn(f.id) for f in self.flows), wire.QPN_MASK + 1], np.int64)

@@ -1,8 +1,13 @@
-"""The sending half of a worker: fills bursts of due packets with numpy; each burst is one system call."""
+"""The sending half of a worker: fills bursts of due packets with numpy.
+
+Each burst is stamped and handed over on its own. Where the clock stands while a worker computes all have one stamp, and
+one system call sends them: in a guest a call costs more than a packet.
+"""
 
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import struct
 from collections import Counter
@@ -16,7 +21,10 @@ from hpn.testbed.events import now_ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.traffic.flows.flow import ROCE_PORT, FlowSpec, responder_qpn
 from hpn.traffic.flows.framing import ICRC_BYTES, data_bytes, ip_bytes
+from hpn.traffic.flows.ip_layer import IPV4
+from hpn.traffic.io.bursts import Bursts
 from hpn.traffic.io.sockets import MAX_BURST_BYTES, MAX_BURST_PACKETS, open_sender
+from hpn.traffic.io.uring import Ring
 from hpn.traffic.streams import wire
 from hpn.traffic.streams.gaps import SendGaps
 from hpn.traffic.streams.pacing import I64, Schedule
@@ -36,8 +44,14 @@ class Sender:
     """The requesters of ``flows``, all of one path MTU, with their sockets, schedule and records."""
 
     def __init__(
-        self, flows: Sequence[FlowSpec], namespaces: Mapping[str, NetNs], records: RecordFile, tick_ns: int
+        self,
+        flows: Sequence[FlowSpec],
+        namespaces: Mapping[str, NetNs],
+        records: RecordFile,
+        tick_ns: int,
+        ring: Ring | None = None,
     ) -> None:
+        """Open all sockets; with a ``ring`` one system call serves all of them. OSError."""
         self.flows = tuple(flows)
         self.requesters = [Requester(RetryPolicy.of(f)) for f in flows]
         self.errors: list[Counter[str]] = [Counter() for _ in flows]
@@ -50,15 +64,18 @@ class Sender:
         self._icrc = wire.DataIcrc(self._path_mtu)
         self._sports = [f.sport for f in flows]
         self._sockets = [self._open(i) for i in range(len(flows))]
+        self._fds = [sock.fileno() for sock in self._sockets]
         self._to = [(f.dst_ip, ROCE_PORT) for f in flows]
         self._path_icrc = np.array([self._icrc.of_path(f.src_ip, f.dst_ip, f.sport) for f in flows], np.uint32)
         self._templates = wire.data_templates([responder_qpn(f.id) for f in flows])
         self._ids = np.array([f.id for f in flows], np.uint32)
         self._room()
+        names = [IPV4.sockaddr(f.dst_ip, ROCE_PORT) for f in flows]
+        self._bursts = None if ring is None else Bursts(ring, self._memory, names)
 
     def _room(self) -> None:
         """Allocate memory for the packets of a tick, with views of their parts."""
-        memory = np.full((_ROWS, self._size), wire.FILL, np.uint8)
+        memory = self._memory = np.full((_ROWS, self._size), wire.FILL, np.uint8)
         self._headers = memory[:, : wire.DATA_HEADER.itemsize]
         self._bytes = memory.reshape(-1).data
         self._counting = np.arange(_ROWS)
@@ -98,30 +115,55 @@ class Sender:
         seqs = self.schedule.next_seq[flows]
         first = np.cumsum(counts) - counts
         timeless = self._fill(flows, counts, seqs, first)
+        owners, rows, sizes = flows.tolist(), first.tolist(), counts.tolist()
+        if self._bursts is None:
+            sent_at, refused = self._one_by_one(owners, rows, sizes, timeless)
+        else:
+            sent_at, refused = self._at_once(self._bursts, owners, rows, sizes, timeless)
         taken = np.ones(len(flows), bool)
+        for k, (flow, code) in enumerate(zip(owners, refused, strict=True)):
+            if code:
+                taken[k] = code != errno.EAGAIN
+                self._refused(flow, code)
+        self._account(flows, counts, seqs, taken, sent_at)
+        return taken
+
+    def _one_by_one(
+        self, flows: Sequence[int], rows: Sequence[int], counts: Sequence[int], timeless: wire.U32
+    ) -> tuple[list[int], list[int]]:
+        """Stamp and send a burst for each of ``flows``; return the stamps, and the errno of each or 0."""
         sent_at: list[int] = []
-        sports: list[int] = []
-        for k, (flow, row, count) in enumerate(zip(flows.tolist(), first.tolist(), counts.tolist(), strict=True)):
+        refused: list[int] = []
+        icrcs = timeless.tolist()
+        for flow, row, count in zip(flows, rows, counts, strict=True):
             at = now_ns()
             end = row + count
             icrc = self._icrc.of_time(at)
             for packet in range(row, end):  # few: faster than numpy
                 start = packet * self._size
                 _SENT_NS.pack_into(self._bytes, start + wire.SENT_AT, at)
-                _ICRC.pack_into(self._bytes, start + self._size - ICRC_BYTES, timeless[packet] ^ icrc)
+                _ICRC.pack_into(self._bytes, start + self._size - ICRC_BYTES, icrcs[packet] ^ icrc)
+            code = 0
             try:
                 self._sockets[flow].sendto(self._bytes[row * self._size : end * self._size], self._to[flow])
-            except BlockingIOError:
-                self.errors[flow]["EAGAIN"] += 1
-                taken[k] = False
             except OSError as error:
-                self._refused(flow, error)
+                code = error.errno or errno.EIO
             sent_at.append(at)
-            sports.append(self._sports[flow])
-        self._account(flows, counts, seqs, taken, sent_at, sports)
-        return taken
+            refused.append(code)
+        return sent_at, refused
 
-    def _fill(self, flows: I64, counts: I64, seqs: I64, first: I64) -> list[int]:
+    def _at_once(
+        self, bursts: Bursts, flows: Sequence[int], rows: Sequence[int], counts: Sequence[int], timeless: wire.U32
+    ) -> tuple[list[int], list[int]]:
+        """Do the same with one stamp and one system call."""
+        at = now_ns()
+        packets = self._memory[: len(timeless)]
+        packets[:, wire.SENT_AT : wire.SENT_AT + _SENT_NS.size] = np.frombuffer(_SENT_NS.pack(at), np.uint8)
+        icrcs = (timeless ^ np.uint32(self._icrc.of_time(at))).astype("<u4")
+        packets[:, -ICRC_BYTES:] = icrcs.view(np.uint8).reshape(-1, ICRC_BYTES)
+        return [at] * len(flows), bursts.send([self._fds[flow] for flow in flows], flows, rows, counts)
+
+    def _fill(self, flows: I64, counts: I64, seqs: I64, first: I64) -> wire.U32:
         """Write the headers of all packets, as if sent at time 0; return the ICRC of each."""
         total = int(counts.sum())
         owner = np.repeat(flows, counts)
@@ -132,7 +174,7 @@ class Sender:
         headers["index"], headers["seq"] = index, seq
         raw = headers.view(np.uint8).reshape(total, -1)
         self._headers[:total] = raw
-        icrcs: list[int] = (self._path_icrc[owner] ^ self._icrc.of_headers(raw)).tolist()
+        icrcs: wire.U32 = self._path_icrc[owner] ^ self._icrc.of_headers(raw)
         return icrcs
 
     def _account(
@@ -142,11 +184,10 @@ class Sender:
         seqs: I64,
         taken: npt.NDArray[np.bool_],
         sent_at: Sequence[int],
-        sports: Sequence[int],
     ) -> None:
         rows = np.zeros(len(flows), SENT)
         rows["flow"], rows["count"], rows["seq"] = self._ids[flows], counts, seqs
-        rows["sent_ns"], rows["sport"] = sent_at, sports
+        rows["sent_ns"], rows["sport"] = sent_at, [self._sports[flow] for flow in flows.tolist()]
         rows["given_up"] = self.schedule.given_up(flows)
         self._records.append(rows if taken.all() else rows[taken])
         self.schedule.advance(flows[taken], counts[taken])
@@ -155,19 +196,19 @@ class Sender:
             if ok:
                 self.requesters[flow].on_sent(count, at)
 
-    def _refused(self, flow: int, error: OSError) -> None:
-        """Handle a refused send: the packets count as sent (and will be missing), as on a failed link."""
+    def _refused(self, flow: int, code: int) -> None:
+        """Note a refused send: but for EAGAIN its packets count as sent (and will be missing), as on a failed link."""
         name = self.flows[flow].name
-        if error.errno in _TOO_LARGE:
+        if code in _TOO_LARGE:
             raise MachineError(
-                f"{name}: cannot send packets of path MTU {self._path_mtu} ({error.strerror});"
+                f"{name}: cannot send packets of path MTU {self._path_mtu} ({os.strerror(code)});"
                 f" every interface on the way needs an MTU of {ip_bytes(self._path_mtu)} or more"
-            ) from error
-        if error.errno == errno.EIO:
+            )
+        if code == errno.EIO:
             raise MachineError(
                 f"{name}: the kernel cannot split bursts on an interface without checksum offload; ethtool -K DEV tx on"
-            ) from error
-        self.errors[flow][errno.errorcode.get(error.errno or 0, str(error.errno))] += 1
+            )
+        self.errors[flow][errno.errorcode.get(code, str(code))] += 1
 
     def move(self, flow: int, sport: int) -> int:
         """Send ``flow`` (local index) from another source port from now on; return the time of the change. OSError."""
@@ -178,6 +219,7 @@ class Sender:
         except OSError:
             self._sports[flow] = old_sport
             raise
+        self._fds[flow] = self._sockets[flow].fileno()
         spec = self.flows[flow]
         self._path_icrc[flow] = self._icrc.of_path(spec.src_ip, spec.dst_ip, sport)
         at = now_ns()

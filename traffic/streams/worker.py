@@ -20,6 +20,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.timerfd import Ticker
 from hpn.traffic.flows.flow import requester_qpn
 from hpn.traffic.io.sockets import raise_file_limit
+from hpn.traffic.io.uring import open_ring
 from hpn.traffic.streams.gaps import send_gaps
 from hpn.traffic.streams.qp import AckPolicy
 from hpn.traffic.streams.receiver import Receiver
@@ -48,6 +49,7 @@ from hpn.traffic.workers.messages import (
 from hpn.traffic.workers.worker_main import Engine, collect_no_more, drain, serve
 
 _PROGRESS_NS = 100_000_000
+_RING_ENTRIES = 512  # bursts of a tick; there are no more at a time
 _EXPIRY_NS = 10_000_000  # period of checking retry timers
 
 
@@ -70,9 +72,10 @@ class Worker:
         namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
         self._sent = RecordFile(_record_path(setup, "sent"), SENT)
         self._records = RecordFile(_record_path(setup, "received"), RECEIVED)
+        ring = open_ring(_RING_ENTRIES) if setup.clock_stands else None
         mtus = sorted({f.path_mtu for f in (*setup.senders, *setup.receivers)})
         self._senders = [
-            Sender([f for f in setup.senders if f.path_mtu == mtu], namespaces, self._sent, setup.tick_ns)
+            Sender([f for f in setup.senders if f.path_mtu == mtu], namespaces, self._sent, setup.tick_ns, ring)
             for mtu in sorted({f.path_mtu for f in setup.senders})
         ]
         self._receiver = Receiver(
@@ -82,6 +85,7 @@ class Worker:
             namespaces,
             self._records,
             AckPolicy(setup.ack_packets, setup.ack_delay_ns),
+            ring,
         )
         self._requesters = {f.id: _Place(s, i) for s in self._senders for i, f in enumerate(s.flows)}
         self._by_qpn = {requester_qpn(flow): place for flow, place in self._requesters.items()}

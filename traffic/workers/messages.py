@@ -51,6 +51,7 @@ class Setup(Assignment):
     realtime: bool
     keeps_records: bool = True  # False: packets are only counted
     tells_highest: bool = False  # its progress has ``highest`` and ``drops``
+    clock_stands: bool = False  # while a worker computes: what it sends in a tick leaves at one time
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hpn.failover.analysis.job import SpanTime
 from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
+from hpn.failover.analysis.metrics.stamps import StampSeries
 from hpn.failover.analysis.port_sampling import Sampled
 from hpn.failover.analysis.series import Bins
 from hpn.failover.locating.known import KnownPaths
@@ -20,6 +21,7 @@ class Recorded:
     bins: Bins
     streams: StreamSeries | None = None
     messages: MessageSeries | None = None
+    stamps: StampSeries | None = None
     spans: Sequence[SpanTime] = ()
     hosts: Mapping[int, str] | None = None
     ports: Sampled | None = None

@@ -60,6 +60,12 @@ def _retries() -> Observe:
     return retries
 
 
+def _stamps() -> Observe:
+    from hpn.failover.locating.stamps import stamps
+
+    return stamps
+
+
 def _ranks() -> Observe:
     from hpn.failover.locating.ranks import ranks
 
@@ -82,6 +88,7 @@ SOURCES: Registry[Source] = Registry(
         Source(
             "retries", "packets that queue pairs of a job missed: NAKs and retry timers", "packets", "loss", _retries
         ),
+        Source("stamps", "times that switches wrote into packets (INT), longer than usual", "looks", "late", _stamps),
         Source("job", "ranks of a job that compute longer than others", "blocks of compute", "slow", _ranks),
         Source("counters", "packets that switch ports say they dropped", "packets", "loss", _counters, end_hosts=False),
     ),

@@ -43,7 +43,7 @@ _RESULTS = (
     "bonding",
     "clients",
 )
-_RAW = ("sent-*.bin", "received-*.bin", "spans-*.bin", "messages-*.bin", "retries-*.bin")
+_RAW = ("sent-*.bin", "received-*.bin", "spans-*.bin", "messages-*.bin", "retries-*.bin", "stamps-*.bin")
 _HALF = (".*.new",)
 _LOGS = ("events.jsonl", "worker-*.log")
 _MANIFEST = "manifest.json"

@@ -70,6 +70,7 @@ def recorded_in(run: RunFolder) -> Recorded:
         bins=bins,
         streams=series.streams,
         messages=series.messages,
+        stamps=series.stamps,
         spans=run.spans() if drill.job else (),
         hosts=_hosts(fabric, drill),
         ports=series.ports,

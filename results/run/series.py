@@ -14,12 +14,14 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
+from hpn.failover.analysis.metrics.stamps import StampSeries
 from hpn.failover.analysis.port_sampling import Sampled
 from hpn.failover.analysis.series import Bins, SeriesFlow
 from hpn.results.run.arrays import ExpectedArray, Stored, stored, write_arrays
 from hpn.results.run.files import damaged, read, write
 from hpn.results.run.readings import READING, SampledPorts, ports_of, sampled_from
 from hpn.traffic.streams.columns import Column, Table, whole
+from hpn.traffic.transport.telemetry import ROOM
 
 _ABOUT, _ARRAYS = "series.json", "series.npz"
 _STREAMS = np.dtype([("sent", "<u4"), ("received", "<u4"), ("delay_us", "<u4")])
@@ -27,6 +29,7 @@ _ARRIVALS = np.dtype([("packets", "<u4")])
 _MESSAGES = np.dtype([("size_bytes", "<u8")])
 _BUSY = np.dtype([("us", "<u4")])
 _RETRIES = np.dtype([("count", "<u4")])
+_STAMPS = np.dtype([("took_us", "<u4"), ("wait_us", "<u4")])
 _LARGEST_NS = 2**62
 _LONGEST_NS = 86_400 * 10**9
 
@@ -37,6 +40,7 @@ class RunSeries:
 
     streams: StreamSeries | None = None
     messages: MessageSeries | None = None
+    stamps: StampSeries | None = None
     ports: Sampled | None = None
 
 
@@ -63,6 +67,7 @@ class _About:
     arrivals: bool = False  # goodput of streams counts packets when they arrived; left out where it does not
     busy: bool = False  # it is stored how long messages were under way; left out where it is not
     retries: bool = False  # the same of retries
+    stamps: _Rows | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +104,9 @@ def write_series(folder: Path, series: RunSeries) -> None:
             tables["busy"] = _Columns(_BUSY, {"us": messages.busy_us.reshape(-1)})
         if messages.retries is not None:
             tables["retries"] = _Columns(_RETRIES, {"count": messages.retries.reshape(-1)})
+    if series.stamps is not None:
+        columns = {"took_us": series.stamps.took_us, "wait_us": series.stamps.wait_us}
+        tables["stamps"] = _Columns(_STAMPS, {name: found.reshape(-1) for name, found in columns.items()})
     if series.ports is not None:
         ports, tables["ports"] = ports_of(series.ports)
     about = _About(
@@ -108,12 +116,13 @@ def write_series(folder: Path, series: RunSeries) -> None:
         arrivals="arrivals" in tables,
         busy="busy" in tables,
         retries="retries" in tables,
+        stamps=None if series.stamps is None else _Rows(series.stamps.bins, series.stamps.flows),
     )
     if tables:
         write_arrays(folder / _ARRAYS, tables)
     else:
         (folder / _ARRAYS).unlink(missing_ok=True)  # of an earlier analysis
-    write(folder / _ABOUT, _FILE.dump_json(about, exclude={"arrivals", "busy", "retries"} - tables.keys()))
+    write(folder / _ABOUT, _FILE.dump_json(about, exclude={"arrivals", "busy", "retries", "stamps"} - tables.keys()))
 
 
 def read_series(folder: Path) -> RunSeries:
@@ -136,12 +145,15 @@ def read_series(folder: Path) -> RunSeries:
             wanted["busy"] = ExpectedArray(_BUSY, about.messages.count)
         if about.retries:
             wanted["retries"] = ExpectedArray(_RETRIES, about.messages.count)
+    if about.stamps is not None:
+        wanted["stamps"] = ExpectedArray(_STAMPS, ROOM * about.stamps.count)
     if about.ports is not None:
         wanted["ports"] = ExpectedArray(READING, sum(about.ports.readings))
     tables = stored(folder / _ARRAYS, wanted) if wanted else {}
     return RunSeries(
         streams=None if about.streams is None else _streams(about.streams, tables["streams"], tables.get("arrivals")),
         messages=None if about.messages is None else _messages(about.messages, tables),
+        stamps=None if about.stamps is None else _stamps(about.stamps, tables["stamps"]),
         ports=None if about.ports is None else sampled_from(about.ports, whole(tables["ports"])),
     )
 
@@ -165,9 +177,15 @@ def _messages(rows: _Rows, tables: Mapping[str, Stored]) -> MessageSeries:
     return MessageSeries(rows.bins, rows.flows, found["size_bytes"], busy_us, retries)
 
 
+def _stamps(rows: _Rows, table: Stored) -> StampSeries:
+    shape = len(rows.flows), ROOM, rows.bins.count
+    found = {name: np.asarray(column, np.uint32).reshape(shape) for name, column in table.columns()}
+    return StampSeries(rows.bins, rows.flows, found["took_us"], found["wait_us"])
+
+
 def _impossible(about: _About) -> Iterator[str]:
     """Yield contradictions that no run can have; the caller needs only the first."""
-    for rows in (about.streams, about.messages):
+    for rows in (about.streams, about.messages, about.stamps):
         if rows is None:
             continue
         bins, ids = rows.bins, [flow.flow for flow in rows.flows]

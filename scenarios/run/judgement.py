@@ -19,6 +19,7 @@ from hpn.failover.analysis.metrics.doubts import NOTHING_SENT
 from hpn.failover.analysis.metrics.goodput import unsent
 from hpn.failover.analysis.metrics.job import job_metrics, timeline
 from hpn.failover.analysis.metrics.series import message_series, stream_series
+from hpn.failover.analysis.metrics.stamps import stamp_series
 from hpn.failover.analysis.metrics.trace import Traces, build_traces
 from hpn.failover.analysis.model import DrillMetrics
 from hpn.failover.analysis.moved_back import Connections, strays
@@ -117,6 +118,7 @@ def series_of(measured: Measurement, traces: Traces) -> RunSeries:
     return RunSeries(
         streams=stream_series(traces, bins) if facts.streams else None,
         messages=message_series(records.messages, carried, bins, records.retries) if records and carried else None,
+        stamps=None if records is None or records.stamps is None else stamp_series(records.stamps, facts.flows, bins),
         ports=measured.ports,
     )
 

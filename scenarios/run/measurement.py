@@ -35,7 +35,7 @@ from hpn.scenarios.run.stored_drill import asked_of
 from hpn.testbed.events import Event
 from hpn.testbed.routing.pathcontrol.policies import OFF
 from hpn.traffic.flows.flow import FlowSpec
-from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN, STAMP
 from hpn.traffic.jobengine.setup import JobReport
 from hpn.traffic.streams.columns import InFiles, Records, Table, whole
 from hpn.traffic.streams.records import RECEIVED, SENT
@@ -77,14 +77,15 @@ class Facts:
 
 @dataclass(frozen=True)
 class JobRecords:
-    """Records of a job's workers: SPAN, MESSAGE and RETRY; a client has spans only.
+    """Records of a job's workers: SPAN, MESSAGE, RETRY and STAMP; a client has spans only.
 
-    ``retries`` is None of runs that did not store them.
+    ``retries`` and ``stamps`` are None of runs that did not store them.
     """
 
     spans: Records
     messages: Records
     retries: Records | None = None
+    stamps: Records | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,9 @@ def measured_of(planned: PlannedRun, observed: Observation, events: Sequence[Eve
                 job = of_client
         case JobReport() as report:
             files = {SPAN: report.span_files, MESSAGE: report.message_files, RETRY: report.retry_files}
-            job = JobRecords(*(whole(InFiles(_paths(found), dtype)) for dtype, found in files.items()))
+            spans, messages, retries = (whole(InFiles(_paths(found), dtype)) for dtype, found in files.items())
+            stamps = whole(InFiles(_paths(report.stamp_files), STAMP))
+            job = JobRecords(spans, messages, retries, stamps if len(stamps) else None)
     return Measurement(
         facts=facts,
         events=tuple(sorted(events, key=lambda event: event.at_ns)),

@@ -30,14 +30,15 @@ from hpn.results.run.readings import READING, SampledPorts, ports_of, sampled_fr
 from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
 from hpn.testbed import versions
 from hpn.testbed.errors import InputError
-from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN, STAMP
 from hpn.traffic.streams.columns import InMemory, Table, whole
 from hpn.traffic.streams.records import RECEIVED, SENT
 
 FOLDER = "records"
 _FACTS, _PACKETS = "facts.json", "packets.npz"
 _FORMAT = 2
-_OF_JOB = {"spans": SPAN, "messages": MESSAGE, "retries": RETRY}
+_OF_JOB = {"spans": SPAN, "messages": MESSAGE, "retries": RETRY, "stamps": STAMP}
+_OPTIONAL = ("retries", "stamps")
 _DTYPES = {"sent": SENT, "received": RECEIVED, "ports": READING, **_OF_JOB, "beside": SPAN}
 _LARGEST = 2**62
 _LARGEST_ID = 2**32 - 1
@@ -150,7 +151,7 @@ def _names(found: _Kept) -> list[str]:
     """Return the names of the arrays that the records must contain."""
     ports = [] if found.ports is None else ["ports"]
     beside = [] if found.facts.beside is None else ["beside"]
-    of_job = ["spans", "messages", *(["retries"] if "retries" in found.counts else [])]
+    of_job = ["spans", "messages", *(name for name in _OPTIONAL if name in found.counts)]
     return ["sent", "received", *ports, *([] if found.facts.job is None else of_job), *beside]
 
 
@@ -231,6 +232,7 @@ def _impossible_facts(job: JobFacts) -> Iterator[str]:
 def _impossible_job(job: JobFacts, records: JobRecords, ids: npt.NDArray[np.uint32]) -> Iterator[str]:
     """Yield a description of each impossible record of a job's workers or a client; ``ids`` are those of all flows."""
     spans, messages = records.spans, records.messages
+    more = {name: array for name in _OPTIONAL if (array := getattr(records, name)) is not None}
     ranks = np.array(sorted(job.spans), np.int64)
     lengths = np.array([len(job.spans[rank]) for rank in ranks.tolist()])
     if not len(ranks) and len(spans):
@@ -242,12 +244,11 @@ def _impossible_job(job: JobFacts, records: JobRecords, ids: npt.NDArray[np.uint
     for name, array, begin, end in (
         ("spans", spans, "begin_ns", "end_ns"),
         ("messages", messages, "posted_ns", "completed_ns"),
-        *([] if records.retries is None else [("retries", records.retries, "at_ns", "at_ns")]),
+        *((name, array, "at_ns", "at_ns") for name, array in more.items()),
     ):
         if ((array[begin] < 0) | (array[end] < array[begin]) | (array[end] >= _LARGEST)).any():
             yield f"{name} have times that are out of range"
-    of_flows = {"messages": messages} | ({} if records.retries is None else {"retries": records.retries})
-    for name, array in of_flows.items():
+    for name, array in {"messages": messages, **more}.items():
         if not np.isin(array["flow"], ids).all():
             yield f"{name} are of unknown flows"
     if ((messages["bytes"] < 1) | (messages["bytes"] > 1 << 31)).any():

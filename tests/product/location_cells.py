@@ -39,7 +39,8 @@ SHARES = ("100 %", "10 %", "1 %")
 class Traffic:
     """What shows faults: lines of a drill file, when and how many faults come, and on which fabrics.
 
-    ``runs``: of a whole table. Every fault but the last is followed by ``pause_s`` without one.
+    ``runs``: of a whole table. ``switch``: the rest of the topology. Every fault but the last is followed by
+    ``pause_s`` without one.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Traffic:
     first_s: int
     runs: int
     topologies: Sequence[str] = tuple(TOPOLOGIES)
+    switch: str = ""
 
 
 def _probes(load: str) -> str:
@@ -66,6 +68,7 @@ job:
   gpus: 1
   queue_pairs: 4
 """
+_SWITCH = ", switch: {buffer: 2 MB, classes: [{priority: 3, dscp: [3], lossless: yes, weight: 15, alpha: 0.125}]}"
 LOAD, LOW_LOAD = "0.2 %", "0.1 %"
 TRAFFIC: Registry[Traffic] = Registry(
     "traffic that shows faults",
@@ -76,6 +79,13 @@ TRAFFIC: Registry[Traffic] = Registry(
         Traffic("rare", _probes(LOW_LOAD), faults=3, lasts_s=30, pause_s=8, first_s=3, runs=24),
         Traffic("job", _JOB, *(2, 3, 2, 3, 20), topologies=_FOUR_HOSTS),
         Traffic("passive", _JOB, *(4, 3, 2, 3, 20), topologies=_FOUR_HOSTS),
+        Traffic(
+            "stamped",
+            _JOB + "  congestion: hpcc\n  stretch: 200\n  ib_timeout: 17\n",
+            *(2, 3, 2, 3, 20),
+            topologies=_FOUR_HOSTS,
+            switch=_SWITCH,
+        ),
         Traffic(
             "loaded",
             """\
@@ -150,6 +160,8 @@ CASES: Registry[Case] = Registry(
             for ways, kind in (("one way", "one-way-loss"), ("both ways", "silent-drop"))
             for share in ("10 %", "1 %", "0.1 %")
         ),
+        Case("50 % of the rate, stamps", "fault: rate-drop, rate: 50 %", traffic="stamped", source="stamps"),
+        Case("10 % of the rate, stamps", "fault: rate-drop, rate: 10 %", traffic="stamped", source="stamps"),
         Case("5 % of the rate, queues", "fault: rate-drop, rate: 5 %", traffic="loaded", source="delay"),
         Case("5 % of the rate, drops", "fault: rate-drop, rate: 5 %", traffic="loaded", source="counters"),
         Case("slow host", "", traffic="slow", source="job", target="host"),
@@ -234,7 +246,7 @@ class Trial:
         return f"""\
 drill: {self.name}
 summary: {"faults to be located" if faults else "nothing breaks"}
-topology: {{{keys}, seed: {self.seed}}}
+topology: {{{keys}, seed: {self.seed}{traffic.switch}}}
 {work}profile: quick
 timeline:
   healthy: {traffic.first_s} s

@@ -51,7 +51,7 @@ def large_run(path: Path) -> RunFolder:
     run.write_drill(DRILL)
     bins = Bins(S, _WIDTH_NS, LASTS_S * S // _WIDTH_NS)
     ports = watched(fabric, Ports.TOR_DOWN)
-    run.write_series(RunSeries(stream_series(traces, bins), None, _sampled([Series(port) for port in ports])))
+    run.write_series(RunSeries(stream_series(traces, bins), ports=_sampled([Series(port) for port in ports])))
     run.write_host([HostMoment(S + at * 100 * MS, 0.25, 50 + at % 50, 0.0, at % 7, 1.5, at % 3) for at in range(600)])
     run.write_paths(_paths(flows))
     run.write_counts(QUEUE_PAIRS, WORKERS)

@@ -96,6 +96,10 @@ def test_series_come_back_number_for_number(run: RunFolder) -> None:
     for name in ("sent", "received", "delay_us"):
         assert np.array_equal(getattr(found.streams, name), getattr(wanted.streams, name))
     assert np.array_equal(found.messages.size_bytes, wanted.messages.size_bytes)
+    assert found.stamps is not None
+    assert wanted.stamps is not None
+    for name in ("took_us", "wait_us"):
+        assert np.array_equal(getattr(found.stamps, name), getattr(wanted.stamps, name))
     assert found.ports.sampling == wanted.ports.sampling
     pairs = zip(found.ports.series, wanted.ports.series, strict=True)
     assert all(one.packed() == other.packed() and one.port == other.port for one, other in pairs)

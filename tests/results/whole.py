@@ -10,6 +10,7 @@ import numpy as np
 from hpn.failover.analysis.hostload import HostMoment
 from hpn.failover.analysis.job import SpanTime
 from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
+from hpn.failover.analysis.metrics.stamps import StampSeries
 from hpn.failover.analysis.paths import PathAt
 from hpn.failover.analysis.port_sampling import Sampled, Sampling, Series, Watched
 from hpn.failover.analysis.series import Bins, SeriesFlow
@@ -20,6 +21,7 @@ from hpn.results.run.folder import RunFolder, create
 from hpn.results.run.series import RunSeries
 from hpn.testbed.fabric.load import load_fabric
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
+from hpn.traffic.transport.telemetry import ROOM
 from tests.failover.synthetic import MS, S
 from tests.results.sample import EVENTS, MANIFEST, metrics, verdict
 
@@ -64,7 +66,9 @@ def series() -> RunSeries:
     for at in range(5):
         for port in ports:
             port.append(BucketReading(S + at * MS, 1, at, 0, 5, at, at, 8_000_000))
-    return RunSeries(streams, messages, Sampled(Sampling(MS), ports, 7))
+    took_us = np.arange(ROOM * 10, dtype=np.uint32).reshape(1, ROOM, 10)
+    stamps = StampSeries(bins, flows[1:], took_us, took_us // 2)
+    return RunSeries(streams, messages, stamps, Sampled(Sampling(MS), ports, 7))
 
 
 def whole_run(path: Path) -> RunFolder:

@@ -22,7 +22,7 @@ from hpn.scenarios.run.measurement import Facts, JobRecords, Measurement
 from hpn.scenarios.run.stored_records import FOLDER, keep, kept
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import parse
-from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN, STAMP
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.product.hpn import Hpn
 from tests.results.sample import LOAD
@@ -63,7 +63,8 @@ def _measured() -> Measurement:
     job = JobFacts({0: programs, 1: programs}, 2, MS // 2, 1000, 3, counters)
     facts = Facts(_expectations(), QUICK, (flow(0),), (edge(4 * S, 9 * S),), S, 3 * S, 9 * S, LOAD, 0, (), job=job)
     retries = np.array([(0, 1, 5 * S), (0, 0, 5 * S + MS)], RETRY)
-    return Measurement(facts, (), *NO_PACKETS, None, JobRecords(spans, messages, retries))
+    stamps = np.array([(0, 1, 900, 84_000, 5 * S)], STAMP)
+    return Measurement(facts, (), *NO_PACKETS, None, JobRecords(spans, messages, retries, stamps))
 
 
 @pytest.fixture
@@ -78,13 +79,17 @@ def test_metrics_timeline_and_verdict_come_again_byte_for_byte(run: RunFolder) -
     assert {"iterations.jsonl", "spans.jsonl", "counters.json"} < {*found.files}
     assert found.metrics.job is not None
     assert len(found.metrics.job.iterations) == 80
+    stamps = run.series().stamps
+    assert stamps is not None
+    assert [int(stamps.took_us.sum()), int(stamps.wait_us.sum())] == [1, 84]
 
 
 def test_records_of_before_retransmissions_were_recorded_are_analysed_as_they_were(tmp_path: Path) -> None:
     measured = _measured()
     assert measured.job is not None
-    older = judged_run(tmp_path / "run", replace(measured, job=replace(measured.job, retries=None)))
+    older = judged_run(tmp_path / "run", replace(measured, job=replace(measured.job, retries=None, stamps=None)))
     assert analyse(older).differences == ()
+    assert older.series().stamps is None
     messages = older.series().messages
     assert messages is not None
     assert messages.retries is None
@@ -116,6 +121,7 @@ def test_files_of_a_job_do_not_outlive_it(run: RunFolder) -> None:
     (run.path / "spans-0.bin").touch()
     (run.path / "messages-0.bin").touch()
     (run.path / "retries-0.bin").touch()
+    (run.path / "stamps-0.bin").touch()
     assert list(create(run.path).path.iterdir()) == []
 
 
@@ -158,7 +164,7 @@ def _records(name: str, field: str, value: int) -> Harm:
     ("harm", "words"),
     [
         (_facts(lambda facts: facts["counts"].pop("spans")), "no count of spans"),
-        (_facts(lambda facts: facts["facts"].pop("job")), "it holds 5 arrays"),
+        (_facts(lambda facts: facts["facts"].pop("job")), "it holds 6 arrays"),
         (_job(spans={}), "no ranks"),
         (_job(spans={"0": []}), "no ranks, or one without a span"),
         (_job(spans={"-1": [{"label": "x", "kind": "x", "size_bytes": 0, "ranks": 0}]}), "no ranks"),
@@ -176,6 +182,7 @@ def _records(name: str, field: str, value: int) -> Harm:
         (_records("messages", "flow", 7), "messages are of unknown flows"),
         (_records("retries", "at_ns", -1), "retries have times"),
         (_records("retries", "flow", 7), "retries are of unknown flows"),
+        (_records("stamps", "flow", 7), "stamps are of unknown flows"),
         (_records("messages", "bytes", 2**32), "a size that none can have"),
         (_records("messages", "bytes", 0), "a size that none can have"),
     ],

@@ -124,7 +124,7 @@ def test_what_workers_of_streams_counted_is_told_by_queue_pair_and_worker() -> N
 def test_what_workers_of_a_job_counted_is_told_too() -> None:
     pair = QueuePairReport(3, 100, 5, 400_000, 7 * S)
     worker = JobWorkerReport(1, (pair,), (NicCounters("n", {}),), 0, 0, 0, {}, 2, 0.25)
-    report = JobReport((worker,), 0, (), (), ())
+    report = JobReport((worker,), 0, (), (), (), ())
     (told,) = queue_pairs_of(report, ())
     assert (told.name, told.worker, told.died_at_ns) == ("", 1, 7 * S)
     assert told.counters == {"packets": 100, "packets_again": 5, "bytes_acknowledged": 400_000}

@@ -128,6 +128,7 @@ class JobEngine(WorkerPool):
             span_files=tuple(str(self._out / f"spans-{i}.bin") for i in self._workers),
             message_files=tuple(str(self._out / f"messages-{i}.bin") for i in self._workers),
             retry_files=tuple(str(self._out / f"retries-{i}.bin") for i in self._workers),
+            stamp_files=tuple(str(self._out / f"stamps-{i}.bin") for i in self._workers),
         )
 
     async def close(self) -> None:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from hpn.traffic.collectives.rank import Timed
-from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN
+from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN, STAMP
 from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.streams.recordfile import RecordFile
 from hpn.traffic.transport.work import Completion
 
+_MOST_NS = 2**32 - 1
+
 
 class JobRecords:
-    """Spans, messages and retransmissions of worker ``index``, in folder ``out``. OSError on failure."""
+    """Spans, messages, retransmissions and telemetry of worker ``index``, in folder ``out``. OSError on failure."""
 
     def __init__(self, out: Path, index: int) -> None:
         self._spans = RecordFile(out / f"spans-{index}.bin", SPAN)
         self._messages = RecordFile(out / f"messages-{index}.bin", MESSAGE)
-        self._retries = out / f"retries-{index}.bin"
+        self._retries = RecordFile(out / f"retries-{index}.bin", RETRY)
+        self._stamps = RecordFile(out / f"stamps-{index}.bin", STAMP)
 
     def completed(self, sender: SendingEnd, completion: Completion) -> None:
         """Record a message of ``sender``: one row of ``MESSAGE``."""
@@ -38,11 +41,22 @@ class JobRecords:
             row["begin_ns"], row["end_ns"] = span.begin_ns, span.end_ns
         self._spans.append(rows)
 
-    def close(self, senders: Iterable[SendingEnd]) -> None:
-        """Write the rest, and all that ``senders`` retransmitted: a row of ``RETRY`` each. Close."""
+    def close(self, senders: Sequence[SendingEnd]) -> None:
+        """Write the rest, and all that ``senders`` retransmitted and heard of switches. Close."""
         found = [(each.pair.flow.id, retry.expiries, retry.at_ns) for each in senders for retry in each.retries()]
-        retries = RecordFile(self._retries, RETRY)
-        retries.append(np.array(found, RETRY))
-        retries.close()
-        self._spans.close()
-        self._messages.close()
+        self._retries.append(np.array(found, RETRY))
+        self._stamps.append(np.array([row for each in senders for row in _stamps(each)], STAMP))
+        for file in (self._spans, self._messages, self._retries, self._stamps):
+            file.close()
+
+
+def _stamps(sender: SendingEnd) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield a row of ``STAMP`` for each switch in each echo. One clock serves all; what it cannot say is not told."""
+    for at_ns, telemetry in sender.echoes:
+        before_ns = telemetry.sent_ns
+        for number, hop in enumerate(telemetry.hops):
+            took_ns = hop.time_ns - before_ns
+            wait_ns = (hop.queue_bytes + sender.packet_bytes) * 8 * 10**9 // max(hop.rate_bps, 1)
+            if 0 <= took_ns <= _MOST_NS:
+                yield sender.pair.flow.id, number, took_ns, min(wait_ns, _MOST_NS), at_ns
+            before_ns = hop.time_ns

@@ -111,10 +111,10 @@ class MultipathSender(SendingEnd):
         heard = self.requester.on_sack(sack, now_ns)
         if heard.trimmed:
             self.trims += 1
-            self.control.on_trimmed(self._packet_bytes, now_ns)
+            self.control.on_trimmed(self.packet_bytes, now_ns)
         if heard.packets:
-            self.control.on_marked(min(heard.marked, heard.packets) * self._packet_bytes, now_ns)
-            self.control.on_acked(heard.packets * self._packet_bytes, heard.rtt_ns, now_ns)
+            self.control.on_marked(min(heard.marked, heard.packets) * self.packet_bytes, now_ns)
+            self.control.on_acked(heard.packets * self.packet_bytes, heard.rtt_ns, now_ns)
         if heard.packets or heard.trimmed:
             self._pace(now_ns)
             self._keep_window()
@@ -123,7 +123,7 @@ class MultipathSender(SendingEnd):
     def _keep_window(self) -> None:
         """Have no more under way than its control allows, in complete packets."""
         if self.control.window_bytes is not None:
-            self.requester.set_window(int(self.control.window_bytes // self._packet_bytes))
+            self.requester.set_window(int(self.control.window_bytes // self.packet_bytes))
 
     def report(self) -> QueuePairReport:
         """Return the report of this queue pair, with the denials of its paths."""

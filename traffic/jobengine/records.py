@@ -1,4 +1,4 @@
-"""Record types that a job's workers write: spans of ranks, messages, retransmissions. Times are CLOCK_MONOTONIC."""
+"""Record types that a job's workers write: spans, messages, retransmissions, telemetry. Times are CLOCK_MONOTONIC."""
 
 from __future__ import annotations
 
@@ -35,3 +35,14 @@ RETRY = np.dtype(
     ]
 )
 """A moment at which a queue pair on one path began to retransmit (16 bytes)."""
+
+STAMP = np.dtype(
+    [
+        ("flow", "<u4"),  # FlowSpec.id of its queue pair
+        ("hop", "<u4"),  # switches passed before
+        ("took_ns", "<u4"),  # since the stamp before, or since the probe was sent
+        ("wait_ns", "<u4"),  # until a whole packet behind it would have left, by queue and rate of the port
+        ("at_ns", "<i8"),  # when its echo came back
+    ]
+)
+"""What one switch wrote into a probe of a queue pair (24 bytes)."""

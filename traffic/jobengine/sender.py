@@ -131,7 +131,7 @@ class Sender(SendingEnd):
         while self._in_flight and self._in_flight[0][0] <= self.requester.progress():
             left_ns = self._in_flight.popleft()[1]
         rtt_ns = None if left_ns is None else now_ns - left_ns
-        self.control.on_acked(packets * self._packet_bytes, rtt_ns, now_ns)
+        self.control.on_acked(packets * self.packet_bytes, rtt_ns, now_ns)
         self._pace(now_ns)
 
 

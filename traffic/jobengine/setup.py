@@ -201,11 +201,12 @@ class JobReport:
     span_files: tuple[str, ...]
     message_files: tuple[str, ...]
     retry_files: tuple[str, ...]
+    stamp_files: tuple[str, ...]
 
     @property
     def files(self) -> tuple[str, ...]:
         """Record files."""
-        return (*self.span_files, *self.message_files, *self.retry_files)
+        return (*self.span_files, *self.message_files, *self.retry_files, *self.stamp_files)
 
     @property
     def machine_drops(self) -> int:

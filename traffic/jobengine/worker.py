@@ -264,7 +264,7 @@ class Worker:
 
     def _finish(self, finish: Finish) -> None:
         drain(self._ticker, self._setup.tick_ns, finish, self._drained)
-        self._records.close(sender for carrier in self._carriers for sender in carrier.senders)
+        self._records.close([sender for carrier in self._carriers for sender in carrier.senders])
         report = self._report()
         self._device.close()
         self._engine.say(report)

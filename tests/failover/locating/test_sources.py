@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hpn.failover.analysis.job import SpanTime
 from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
+from hpn.failover.analysis.metrics.stamps import StampSeries
 from hpn.failover.analysis.paths import PathAt
 from hpn.failover.analysis.port_sampling import Sampled, Sampling, Series, Watched
 from hpn.failover.analysis.series import Bins, SeriesFlow
@@ -25,6 +26,7 @@ from hpn.failover.locating.sources import SOURCES
 from hpn.failover.locating.usual import unusual
 from hpn.testbed.errors import InputError
 from hpn.testbed.kernel.rtnetlink.qdisc import BucketReading
+from hpn.traffic.transport.telemetry import ROOM
 from tests.failover.locating.spines import BIN, ENDS, ROUTES, S
 
 SECONDS = 12
@@ -78,6 +80,20 @@ def retransmitting(missed: int) -> Recorded:
     )
 
 
+def stamped(extra_us: int) -> Recorded:
+    """Probes cross a link in 10 to 40 us, and find a wait of 80 us; over the link at fault it is so much longer."""
+    dice, shape = np.random.default_rng(3), (len(FLOWS), ROOM, BINS.count)
+    took_us = np.zeros(shape, np.uint32)
+    wait_us = np.zeros(shape, np.uint32)
+    for at, (_, links) in enumerate(ROUTES):
+        hops = len(links) - 1
+        took_us[at, :hops] = dice.integers(10, 41, (hops, BINS.count))
+        wait_us[at, :hops] = 80
+        if LINK.name in links:
+            wait_us[at, links.index(LINK.name) - 1, FAULT] += np.uint32(extra_us)
+    return Recorded(known(), BINS, stamps=StampSeries(BINS, FLOWS, took_us, wait_us))
+
+
 def computing(extra_ms: int) -> Recorded:
     """Ranks that compute for 50 ms every 100 ms, that of b longer while it is at fault."""
     spans = []
@@ -111,10 +127,11 @@ RUNS: dict[str, tuple[Callable[[int], Recorded], int, Part]] = {
     "delay": (delayed, 900, LINK),
     "rate": (timed, 2, LINK),
     "retries": (retransmitting, 4, LINK),
+    "stamps": (stamped, 80, LINK),
     "job": (computing, 20, Part(PartKind.NODE, "b")),
     "counters": (counted, 10, Part(PartKind.DIRECTION, "t-g", True)),
 }
-NOTHING = {"delay": 0, "rate": 1, "retries": 0, "job": 0, "counters": 0}
+NOTHING = {"delay": 0, "rate": 1, "retries": 0, "stamps": 0, "job": 0, "counters": 0}
 
 
 def answer(source: str, much: int, method: str = "likelihood") -> Located:
@@ -144,6 +161,20 @@ def test_a_source_names_the_part_while_it_is_bad_and_nobody_before(source: str) 
 @pytest.mark.parametrize("source", RUNS)
 def test_a_source_names_nobody_where_nothing_is_bad(source: str) -> None:
     assert not any(each.accused for each in answer(source, NOTHING[source]).rounds)
+
+
+def test_stamps_name_the_link_that_took_longer_too() -> None:
+    """Nothing waits: the time was spent on the link before the stamp."""
+    run = stamped(0)
+    assert run.stamps is not None
+    for at, (_, links) in enumerate(ROUTES):
+        if LINK.name in links[:-1]:
+            run.stamps.took_us[at, links.index(LINK.name), FAULT] += np.uint32(500)
+    found = located_by(run, "stamps", "likelihood")
+    told = [each for each in found.rounds if each.accused]
+    assert told
+    assert all(each.accused[0].suspect.parts[0].name == LINK.name for each in told[1:])
+    assert found.false_alarms == 0
 
 
 @pytest.mark.parametrize("source", RUNS)

@@ -7,6 +7,8 @@ names it as the program to start.
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -93,11 +95,19 @@ def in_guest(
     return spec.engine().run(wanted, on_line)
 
 
+_SEGFAULT = re.compile(rf"killed by signal {signal.SIGSEGV}\b")
+
+
 def answered(spec: EngineSpec, result: GuestResult) -> GuestResult:
     """Return the result if the job gave an answer. Else raise its InputError or MachineError with its message."""
     if result.exit_code in JUDGED:
         return result
     words = f"{spec.name}: {last_words(result)}"
+    if spec.maps_pages and _SEGFAULT.search(words):
+        words += (
+            "; a guest's process with more mappings than vm.max_map_count ends so, as many packets or links need: as"
+            " root, sysctl -w vm.max_map_count=1048576, or send less"
+        )
     if result.exit_code in (InputError.exit_code, MachineError.exit_code):
         raise error_for(result.exit_code, words)
     code = result.exit_code

@@ -47,7 +47,21 @@ class _Ended:
     ],
 )
 def test_a_command_without_an_answer_is_told_by_its_own_words(engine: _Ended, text: str, tmp_path: Path) -> None:
-    spec = EngineSpec(name="uml", start=lambda: engine)
+    assert _told(EngineSpec(name="uml", start=lambda: engine), tmp_path) == text
+
+
+def test_who_sent_too_many_packets_for_this_machine_s_limit_on_mappings_is_told_of_it(tmp_path: Path) -> None:
+    """Seen with 9 million packets on ``medium``: 'killed by signal 11' was all."""
+    died = _Ended(3, "hpn: the drill's supervisor (process 45) was killed by signal 11")
+    told = _told(EngineSpec(name="uml", start=lambda: died, maps_pages=True), tmp_path)
+    assert told.startswith(
+        "uml: the drill's supervisor (process 45) was killed by signal 11; a guest's process with more"
+    )
+    assert "sysctl -w vm.max_map_count" in told
+    assert "sysctl" not in _told(EngineSpec(name="qemu", start=lambda: died), tmp_path)
+
+
+def _told(spec: EngineSpec, folder: Path) -> str:
     with pytest.raises(MachineError) as ended:
-        answered(spec, in_guest(RemoteTask("run", spec.name), spec, tmp_path, 10.0, lambda _line: None))
-    assert str(ended.value) == text
+        answered(spec, in_guest(RemoteTask("run", spec.name), spec, folder, 10.0, lambda _line: None))
+    return str(ended.value)

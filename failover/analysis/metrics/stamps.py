@@ -1,4 +1,4 @@
-"""What switches wrote into the probes of a job's queue pairs, by hop and time. Pure."""
+"""Stamps that switches wrote into the probes of a job's queue pairs, by hop and time. Pure."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from hpn.failover.locating.recorded import Recorded
 from hpn.failover.locating.seen import Counts, Row
 from hpn.failover.locating.usual import unusual
 from hpn.testbed.errors import InputError
+from hpn.traffic.transport.telemetry import ROOM
 
 _Hop = tuple[int, int]
 """A path, and how many of its switches, or links, come before."""
@@ -36,7 +37,7 @@ def stamps(run: Recorded) -> Observed:
             "no switch wrote into packets; run a drill with a 'job', 'congestion: hpcc' and 'switch' in virtual time"
         )
     paths = taken(run.known, series.flows, series.bins)
-    hops = [(at, hop) for at, path in enumerate(paths) for hop in range(min(len(path.ways) - 1, series.hops))]
+    hops = [(at, hop) for at, path in enumerate(paths) for hop in range(min(len(path.ways) - 1, ROOM))]
     took_us, wait_us = ([of[paths[at].flow, hop] for at, hop in hops] for of in (series.took_us, series.wait_us))
     there = [paths[at].inside & (took > 0) for (at, _), took in zip(hops, took_us, strict=True)]
     queues, waits, healthy = _unusual(wait_us, there, series.bins)

@@ -129,12 +129,13 @@ class Carrier:
             sender.on_cnp(now_ns)
             self._arm(sender)
 
-    def on_echo(self, qpn: int, telemetry: Telemetry, now_ns: int) -> None:
-        """Handle the echo of a local requester's probe."""
+    def on_echo(self, qpn: int, telemetry: Telemetry, now_ns: int) -> SendingEnd | None:
+        """Handle the echo of a probe; return the local requester that sent the probe, None if there is none."""
         sender = self._by_qpn.get(qpn)
         if sender is not None:
             sender.on_telemetry(telemetry, now_ns)
             self._arm(sender)
+        return sender
 
     def on_note(self, qpn: int, immediate: int, now_ns: int) -> bool:
         """Handle a note of a failed queue pair's recovery; return False if it matches no local queue pair."""

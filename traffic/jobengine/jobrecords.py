@@ -11,6 +11,7 @@ from hpn.traffic.collectives.rank import Timed
 from hpn.traffic.jobengine.records import MESSAGE, RETRY, SPAN, STAMP
 from hpn.traffic.jobengine.sending_end import SendingEnd
 from hpn.traffic.streams.recordfile import RecordFile
+from hpn.traffic.transport.telemetry import Telemetry
 from hpn.traffic.transport.work import Completion
 
 _MOST_NS = 2**32 - 1
@@ -41,22 +42,24 @@ class JobRecords:
             row["begin_ns"], row["end_ns"] = span.begin_ns, span.end_ns
         self._spans.append(rows)
 
+    def stamped(self, sender: SendingEnd, telemetry: Telemetry, at_ns: int) -> None:
+        """Record the echo of a probe of ``sender``: one row of ``STAMP`` for each switch."""
+        self._stamps.append(np.array([*_stamps(sender, telemetry, at_ns)], STAMP))
+
     def close(self, senders: Sequence[SendingEnd]) -> None:
-        """Write the rest, and all that ``senders`` retransmitted and heard of switches. Close."""
+        """Write the rest, and all that ``senders`` retransmitted: a row of ``RETRY`` each. Close."""
         found = [(each.pair.flow.id, retry.expiries, retry.at_ns) for each in senders for retry in each.retries()]
         self._retries.append(np.array(found, RETRY))
-        self._stamps.append(np.array([row for each in senders for row in _stamps(each)], STAMP))
         for file in (self._spans, self._messages, self._retries, self._stamps):
             file.close()
 
 
-def _stamps(sender: SendingEnd) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield a row of ``STAMP`` for each switch in each echo. One clock serves all; what it cannot say is not told."""
-    for at_ns, telemetry in sender.echoes:
-        before_ns = telemetry.sent_ns
-        for number, hop in enumerate(telemetry.hops):
-            took_ns = hop.time_ns - before_ns
-            wait_ns = (hop.queue_bytes + sender.packet_bytes) * 8 * 10**9 // max(hop.rate_bps, 1)
-            if 0 <= took_ns <= _MOST_NS:
-                yield sender.pair.flow.id, number, took_ns, min(wait_ns, _MOST_NS), at_ns
-            before_ns = hop.time_ns
+def _stamps(sender: SendingEnd, telemetry: Telemetry, at_ns: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield a row of ``STAMP`` for each switch in an echo. One clock serves all; what it cannot say is not told."""
+    before_ns = telemetry.sent_ns
+    for number, hop in enumerate(telemetry.hops):
+        took_ns = hop.time_ns - before_ns
+        wait_ns = (hop.queue_bytes + sender.packet_bytes) * 8 * 10**9 // max(hop.rate_bps, 1)
+        if 0 <= took_ns <= _MOST_NS:
+            yield sender.pair.flow.id, number, took_ns, min(wait_ns, _MOST_NS), at_ns
+        before_ns = hop.time_ns

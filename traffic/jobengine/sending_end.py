@@ -63,7 +63,6 @@ class SendingEnd(ABC):
         self._paced_bps = control.rate_bps  # that ``next_ns`` of what it paces was worked out with
         self.died_at_ns: int | None = None
         self.cnps = 0  # congestion notifications handled
-        self.echoes: list[tuple[int, Telemetry]] = []  # of its probes, and when each came
         self.leaves: Cause | None = None  # why it is to take another path; reset when handled
         self._path_mtu = transport.path_mtu
         self.packet_bytes = wire_bytes(transport.path_mtu)  # of a whole packet, Ethernet header included
@@ -141,7 +140,6 @@ class SendingEnd(ABC):
 
     def on_telemetry(self, telemetry: Telemetry, now_ns: int) -> None:
         """Handle the echo of a probe."""
-        self.echoes.append((now_ns, telemetry))
         self.control.on_telemetry(telemetry.hops, now_ns - telemetry.sent_ns, now_ns)
         self._pace(now_ns)
 

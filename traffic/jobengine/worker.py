@@ -234,7 +234,9 @@ class Worker:
 
     def _telemetry(self, packet: Packet, telemetry: Telemetry, now: int) -> None:
         if packet.opcode is Opcode.ECHO:
-            self._carrier.on_echo(packet.qpn, telemetry, now)
+            sender = self._carrier.on_echo(packet.qpn, telemetry, now)
+            if sender is not None:
+                self._records.stamped(sender, telemetry, now)
         else:
             self._device.inputs.foreign += not self._carrier.responders.on_probe(packet.qpn, telemetry, now)
 

@@ -64,7 +64,6 @@ class Sender:
         self._icrc = wire.DataIcrc(self._path_mtu)
         self._sports = [f.sport for f in flows]
         self._sockets = [self._open(i) for i in range(len(flows))]
-        self._fds = [sock.fileno() for sock in self._sockets]
         self._to = [(f.dst_ip, ROCE_PORT) for f in flows]
         self._path_icrc = np.array([self._icrc.of_path(f.src_ip, f.dst_ip, f.sport) for f in flows], np.uint32)
         self._templates = wire.data_templates([responder_qpn(f.id) for f in flows])
@@ -160,8 +159,9 @@ class Sender:
         packets = self._memory[: len(timeless)]
         packets[:, wire.SENT_AT : wire.SENT_AT + _SENT_NS.size] = np.frombuffer(_SENT_NS.pack(at), np.uint8)
         icrcs = (timeless ^ np.uint32(self._icrc.of_time(at))).astype("<u4")
+        fds = [self._sockets[flow].fileno() for flow in flows]
         packets[:, -ICRC_BYTES:] = icrcs.view(np.uint8).reshape(-1, ICRC_BYTES)
-        return [at] * len(flows), bursts.send([self._fds[flow] for flow in flows], flows, rows, counts)
+        return [at] * len(flows), bursts.send(fds, flows, rows, counts)
 
     def _fill(self, flows: I64, counts: I64, seqs: I64, first: I64) -> wire.U32:
         """Write the headers of all packets, as if sent at time 0; return the ICRC of each."""
@@ -219,7 +219,6 @@ class Sender:
         except OSError:
             self._sports[flow] = old_sport
             raise
-        self._fds[flow] = self._sockets[flow].fileno()
         spec = self.flows[flow]
         self._path_icrc[flow] = self._icrc.of_path(spec.src_ip, spec.dst_ip, sport)
         at = now_ns()

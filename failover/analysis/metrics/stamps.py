@@ -28,11 +28,6 @@ class StampSeries:
     took_us: Counts
     wait_us: Counts
 
-    @property
-    def hops(self) -> int:
-        """Most switches that write into a probe."""
-        return ROOM
-
 
 def stamp_series(stamps: Records, flows: Sequence[FlowSpec], bins: Bins) -> StampSeries:
     """Return the series of records of ``traffic.jobengine.records.STAMP``."""

@@ -41,6 +41,7 @@ class DeathFact:
     restarted_at_ns: int | None = None
     iteration: int = 0
     replaced: tuple[Replaced, ...] = ()
+    silent: str = ""  # NICs that got nothing while a watchdog waited; it ended the job, and not ``queue_pair``
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,14 @@ class Death:
     undone: int
     replaced: tuple[Replaced, ...] = ()  # hosts by spares, before it was started again
     final: bool = True  # nobody was going to start it again
+    silent: str = ""  # NICs that got nothing while a watchdog waited; it ended the job, and not ``queue_pair``
+
+    @property
+    def cause(self) -> str:
+        """Clause that says what ended it."""
+        if self.silent:
+            return f"{self.silent} got no packet for as long as the watchdog waits"
+        return f"queue pair {self.queue_pair} used its retries up"
 
     def is_in(self, edge: Edge) -> bool:
         """Return True if it came in the window of an edge."""

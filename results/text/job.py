@@ -127,7 +127,7 @@ def _span(span: SpanResult) -> tuple[str, ...]:
 
 def _death(death: Death) -> str:
     """Return the cause and the cost of a job's death."""
-    said = f"the job died: queue pair {death.queue_pair} used its retries up"
+    said = f"the job died: {death.cause}"
     if death.undone:
         said += f"; iterations undone, because the last checkpoint does not have them: {death.undone}"
     for each in death.replaced:

@@ -175,6 +175,8 @@ def _restart(policy: RestartPolicy | None) -> Iterator[str]:
     if policy is not None:
         every = f"one after every {policy.checkpoint_every} iterations"
         yield f"it is started again {format_duration(policy.after_ns)} later, from its last checkpoint, {every}"
+        if policy.watchdog_ns is not None:
+            yield f"its watchdog ends it when one of its NICs got no packet for {format_duration(policy.watchdog_ns)}"
 
 
 def _work(work: Work) -> str:

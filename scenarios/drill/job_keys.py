@@ -140,6 +140,9 @@ class RestartSection(Strict):
     after_ns: Annotated[int, duration("100 ms", "30 min")] = Field(alias="after", examples=["2 s"])
     checkpoint_every: int = Field(default=1, ge=1, le=1_000_000)
     spares: int = Field(default=0, ge=0, le=1000)
+    watchdog_ns: Annotated[int | None, duration("500 ms", "30 min")] = Field(
+        default=None, alias="watchdog", examples=["2 s"]
+    )
 
 
 class CheckpointsSection(Strict):

@@ -57,6 +57,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> JobSpec |
     given = data
     work, saving = _work(mistakes, given, base), _saving(mistakes, given.get("checkpoints"))
     restart = _restart(mistakes, given.get("restart"))
+    _watchdog(mistakes, restart, work)
     recovery = None if section is None else failover_of(mistakes, section)
     rehash = rehash_of(mistakes, given.get("rehash"), spec, str(given.get("source_ports", _JOB.source_ports)))
     spray = None
@@ -177,6 +178,16 @@ def _restart(mistakes: Mistakes, data: Plain) -> RestartPolicy | None:
         )
         mistakes.add(("job", "restart", "after"), f"{text}; write {format_duration(FINDING_NS)} or more")
     return None if found is None else RestartPolicy(**found.model_dump())
+
+
+def _watchdog(mistakes: Mistakes, policy: RestartPolicy | None, work: Work | None) -> None:
+    """Note a watchdog that ends a job for its computing."""
+    if policy is None or policy.watchdog_ns is None or not isinstance(work, Training):
+        return
+    longest_ns = work.compute_ns + max((each.extra_ns for each in work.stragglers), default=0)
+    if policy.watchdog_ns <= longest_ns:
+        text = f"job.restart.watchdog is {format_duration(policy.watchdog_ns)}, and a rank computes that long alone"
+        mistakes.add(("job", "restart", "watchdog"), f"{text}; write more than {format_duration(longest_ns)}")
 
 
 def _saving(mistakes: Mistakes, data: Plain) -> Checkpointing | None:

@@ -184,7 +184,9 @@ class LabJob(LabQueuePairs):
             late_ns=max((worker.late_ticks for worker in report.workers), default=0) * self._plan.tick_ns,
             placements=tuple(self._placements),
             deaths=tuple(
-                DeathFact(death.at_ns, death.queue_pair, death.restarted_at_ns, death.first, death.replaced)
+                DeathFact(
+                    death.at_ns, death.queue_pair, death.restarted_at_ns, death.first, death.replaced, death.silent
+                )
                 for death in self.engine.deaths
             ),
             checkpoint_every=restart.checkpoint_every if restart is not None else 0,

@@ -329,6 +329,11 @@ def _recovery(section: str) -> str:
             f"{{{_WORK}, restart: {{after: 900 ms, spares: 1}}}}",
             "d.yaml:4: job.restart.after is 900 ms, and to",
         ),
+        (f"{{{_WORK}, restart: {{after: 2 s, watchdog: 0 s}}}}", "d.yaml:4: job.restart.watchdog"),
+        (
+            "{training: {compute: 1 s, stragglers: [{rank: 1, extra: 1 s}]}, restart: {after: 2 s, watchdog: 2 s}}",
+            "d.yaml:4: job.restart.watchdog is 2 s, and a rank computes that long alone; write more than 2 s",
+        ),
         (f"{{{_WORK}, restart: {{after: 2 s, spares: 1}}}}", "d.yaml:4: job.restart.spares is 1 and the fabric has 0"),
         (f"{{{_WORK}, samples: -1}}", "d.yaml:4: job.samples"),
     ],
@@ -366,9 +371,9 @@ def test_port_recovery_is_read_with_nccl_s_defaults() -> None:
 
 
 def test_what_follows_a_death_is_read() -> None:
-    job = _job(f"{{{_WORK}, restart: {{after: 2 s, checkpoint_every: 5}}, queue_pairs: 2, port_failover: yes}}").job
+    job = _job(f"{{{_WORK}, restart: {{after: 2 s, checkpoint_every: 5, watchdog: 1 s}}}}").job
     assert job is not None
-    assert (job.restart, job.port_failover) == (RestartPolicy(2 * 10**9, 5), True)
+    assert job.restart == RestartPolicy(2 * 10**9, 5, watchdog_ns=10**9)
 
 
 def test_a_fault_does_not_say_which_spare_a_job_takes() -> None:

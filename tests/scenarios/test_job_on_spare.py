@@ -26,12 +26,13 @@ MS = 1_000_000
 LOST, SPARE = "p0.s0.h1", "p0.s0.h2"
 
 
+@pytest.mark.parametrize(("ib_timeout", "watchdog_ns"), [(14, None), (20, 1000 * MS)], ids=["retries", "watchdog"])
 async def test_ranks_of_a_host_that_answers_nobody_go_on_at_a_spare(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ib_timeout: int, watchdog_ns: int | None
 ) -> None:
     monkeypatch.setattr(job_on_lab, "_WORKER_PPS", 1)  # a worker for each core
-    policy = RestartPolicy(2000 * MS, spares=1)
-    job = JobSpec(CollectiveWork("all-reduce", 200_001), gpus=1, restart=policy)
+    policy = RestartPolicy(2000 * MS, spares=1, watchdog_ns=watchdog_ns)
+    job = JobSpec(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=ib_timeout, restart=policy)
     events = Recorder()
     lab = Lab.start(build(PRESETS["tiny-spare"].spec), events.append)
     try:
@@ -52,6 +53,7 @@ async def test_ranks_of_a_host_that_answers_nobody_go_on_at_a_spare(
     finally:
         lab.close()
     (death,) = on_lab.engine.deaths
+    assert bool(death.silent) == (watchdog_ns is not None) != bool(death.queue_pair)
     assert [(each.host, each.by, each.ranks) for each in death.replaced] == [(LOST, SPARE, (1,))]
     spans = np.concatenate([np.fromfile(path, SPAN) for path in report.span_files])
     assert not spans["wrong"].any()

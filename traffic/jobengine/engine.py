@@ -31,6 +31,7 @@ from hpn.traffic.jobengine.setup import (
     Values,
     WorkerPart,
 )
+from hpn.traffic.jobengine.watchdog import Watchdog
 from hpn.traffic.multipath.settings import EntropyValue
 from hpn.traffic.workers.messages import Begin, Message, NicSpec, Progress, QpError
 from hpn.traffic.workers.pool import WorkerPool
@@ -88,6 +89,8 @@ class JobEngine(WorkerPool):
         self.deaths: list[Death] = []
         self._alive = True
         self._return: asyncio.Task[None] | None = None
+        limit_ns = None if plan.restart is None else plan.restart.watchdog_ns
+        self._watchdog = None if limit_ns is None else Watchdog(limit_ns)
 
     def ports(self, ports: Mapping[int, int]) -> None:
         """Set the NIC port of each queue pair's packets: 2 x flow for data, 2 x flow + 1 for ACKs."""
@@ -206,13 +209,23 @@ class JobEngine(WorkerPool):
                 self._leaves(message)
             return
         super()._heard(worker, message)
-        if isinstance(message, QpError) and self._alive:
-            self._alive = False
-            self.deaths.append(Death(message.at_ns, self._flows[message.flow].name))
-            self._news(message.at_ns, "died", {"flow": message.flow})
-            self._ask(Abort(message.at_ns), Aborted)
-            if self._plan.restart is not None:
-                self._return = in_background(self._come_back(self._plan.restart))
+        if isinstance(message, QpError):
+            self._die(Death(message.at_ns, self._flows[message.flow].name), {"flow": message.flow})
+        elif isinstance(message, Progress) and self._watchdog is not None:
+            silent = ", ".join(self._watchdog.silent(message.at_ns, message.received, self._flows))
+            if silent:
+                self._die(Death(message.at_ns, "", silent=silent), {"silent": silent})
+
+    def _die(self, death: Death, detail: Mapping[str, str | int | float]) -> None:
+        """End this life of the job, if it is not over, and begin another if the job is restarted."""
+        if not self._alive:
+            return
+        self._alive = False
+        self.deaths.append(death)
+        self._news(death.at_ns, "died", detail)
+        self._ask(Abort(death.at_ns), Aborted)
+        if self._plan.restart is not None:
+            self._return = in_background(self._come_back(self._plan.restart))
 
     async def _come_back(self, policy: RestartPolicy) -> None:
         """Restart the job after the configured time; any error here becomes the engine's failure."""
@@ -230,6 +243,8 @@ class JobEngine(WorkerPool):
             return
         at_ns = max(self.deaths[-1].at_ns + policy.after_ns, now_ns() + _LEAD_NS)
         self.deaths[-1] = replace(self.deaths[-1], restarted_at_ns=at_ns, first=life.iteration)
+        if self._watchdog is not None:
+            self._watchdog.begin(at_ns)
         self._alive = True
         self._tell_all(Begin(at_ns))
         self._news(at_ns, "restarted", {"iteration": life.iteration})

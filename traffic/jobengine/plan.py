@@ -70,10 +70,11 @@ class Death:
     """Failure of a job, and its next incarnation if there was one."""
 
     at_ns: int
-    queue_pair: str  # the one whose retries were used up first
+    queue_pair: str  # the one whose retries were used up first; "": the watchdog ended it
     restarted_at_ns: int | None = None  # None: the run ended before
     first: int = 0  # its iteration that it began with
     replaced: tuple[Replaced, ...] = ()  # before it began
+    silent: str = ""  # NICs that got nothing while the watchdog waited
 
 
 class Scheduler(Protocol):

@@ -163,7 +163,9 @@ def _deaths(facts: JobFacts, iterations: Sequence[Iteration], times_ns: tuple[in
         since_ns = max((each.end_ns for each in here), default=start_ns)
         undone = done - kept
         yield Death(
-            fact.at_ns, fact.queue_pair, since_ns, fact.restarted_at_ns, undone, fact.replaced, final=policy is None
+            *(fact.at_ns, fact.queue_pair, since_ns, fact.restarted_at_ns, undone, fact.replaced),
+            final=policy is None,
+            silent=fact.silent,
         )
         if fact.restarted_at_ns is not None:
             first, start_ns = fact.iteration, fact.restarted_at_ns

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hpn.failover.analysis.paths import PathAt
 from hpn.failover.locating.parts import Ends
 from hpn.testbed.events import Event, EventKind
-from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.model import Fabric, Nic
 
 REROUTED = "rerouted"
 """``why`` of a path that is unknown from then on."""
@@ -22,8 +22,9 @@ REROUTED = "rerouted"
 class Changes:
     """Times (ns) of events that may move flows, and the address that each flow sends to, by flow id.
 
-    Keys: a switch and an address for a host route; a switch for its links to switches, as ECMP may hash all flows anew;
-    an access link for itself.
+    Keys: a switch and an address for a host route; an address that a ToR learns or loses, as every switch may then have
+    other routes to it; a switch for its links to switches, as ECMP may hash all flows anew; an access link for itself,
+    and with the others of its LAG.
     """
 
     times: Mapping[Hashable, Sequence[int]]
@@ -33,29 +34,32 @@ class Changes:
         """Return the times of events that may move a path."""
         nodes = {node for link in path.links for node in ends[link]}
         address = self.addresses.get(path.flow, "")
-        keys = (*path.links, *nodes, *((node, address) for node in nodes))
+        keys = (address, *path.links, *nodes, *((node, address) for node in nodes))
         return sorted({at_ns for key in keys for at_ns in self.times.get(key, ())})
 
 
 def changes_of(fabric: Fabric, events: Iterable[Event], receivers: Mapping[int, str]) -> Changes:
     """Return what the events of a run may have moved; ``receivers``: the NIC that each flow sends to, by flow id."""
     times: dict[Hashable, list[int]] = {}
+    lags = {(nic.host, nic.lag): nic for nic in fabric.nics}
     for event in events:
-        key = _moved_by(fabric, event)
-        if key is not None:
+        for key in _moved_by(fabric, lags, event):
             times.setdefault(key, []).append(event.at_ns)
     return Changes(times, {flow: fabric.nic(nic).ip for flow, nic in receivers.items()})
 
 
-def _moved_by(fabric: Fabric, event: Event) -> Hashable | None:
+def _moved_by(fabric: Fabric, lags: Mapping[tuple[str, str], Nic], event: Event) -> Iterator[Hashable]:
     if event.kind is EventKind.ROUTE:
-        return event.node, event.subject.partition("/")[0]
-    if event.kind not in (EventKind.LINK, EventKind.BGP):
-        return None
-    link = fabric.link_by_name.get(fabric.named(f"{event.node}:{event.subject}"))
-    if link is None:
-        return None
-    return event.node if link.is_routed else link.name
+        yield event.node, event.subject.partition("/")[0]
+    elif event.kind is EventKind.NEIGHBOUR:
+        yield event.subject
+    elif event.kind is EventKind.LAG:
+        nic = lags.get((event.node, event.subject))
+        yield from () if nic is None else (link.name for link in nic.links)
+    elif event.kind in (EventKind.LINK, EventKind.BGP):
+        link = fabric.link_by_name.get(fabric.named(f"{event.node}:{event.subject}"))
+        if link is not None:
+            yield event.node if link.is_routed else link.name
 
 
 def while_known(ends: Ends, paths: Sequence[PathAt], changes: Changes, looks_ns: Sequence[int]) -> Iterator[PathAt]:

@@ -42,7 +42,11 @@ def port_of(link: str, node: str) -> str:
         (EventKind.ROUTE, "p0.s1.t0.0", f"{TO}/32", True),
         (EventKind.ROUTE, "p0.s1.t0.1", f"{TO}/32", False),  # of the other plane
         (EventKind.ROUTE, "p0.s1.t0.0", "10.9.9.9/32", False),  # to somebody else
-        (EventKind.NEIGHBOUR, "p0.s1.t0.0", TO, False),  # its route tells
+        (EventKind.NEIGHBOUR, "p0.s1.t0.1", TO, True),  # any switch may have another route to it then
+        (EventKind.NEIGHBOUR, "p0.s1.t0.0", "10.9.9.9", False),
+        (EventKind.LAG, "p0.s0.h0", FABRIC.nic("p0.s0.h0.r0").lag, True),  # the sender's may use another port
+        (EventKind.LAG, "p0.s0.h0", FABRIC.nic("p0.s0.h0.r1").lag, False),
+        (EventKind.LAG, "p0.s0.h1", FABRIC.nic("p0.s0.h1.r0").lag, False),
         (EventKind.BGP, "p0.s0.t0.0", port_of("p0.s0.t0.0-p0.a0.0", "p0.s0.t0.0"), True),  # ECMP hashes all anew
         (EventKind.BGP, "p0.s0.t1.0", port_of("p0.s0.t1.0-p0.a0.0", "p0.s0.t1.0"), False),
         (EventKind.LINK, "p0.s1.t0.0", port_of("p0.s1.h0.r0.0", "p0.s1.t0.0"), True),

@@ -32,6 +32,10 @@ DRILLS = {
     "lag-change-unseen": ("link-down", "other-port,peer-port"),
     "neighbours-not-asked-for-on-return": ("link-down", "arp-loss,early-return"),
     "delivery-at-once": ("link-down", "sibling-tor"),
+    "arp-one-retry": ("link-down", "arp-loss"),
+    "lacp-defaulted-for-ever": ("link-down", "lacp-loss"),
+    "thawed-tor-speaks-no-lacp": ("link-down", "late-tor,late-sibling"),
+    "first-port-back-not-asked": ("link-down", "other-port"),
 }
 """Drill to explore by defect, and the second faults to try."""
 _LOOK_S = 2.0

@@ -6,22 +6,21 @@ A new need is one member of ``Need`` and one entry here: its probe, and the engi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpn.failover.faults import Fault, Need
-from hpn.testbed.doctor import probe_kernel
 from hpn.testbed.errors import MachineError
 from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.process import sandbox
-from hpn.testbed.lab.breaking import breakage, crossing, impair_ingress
+from hpn.testbed.lab.breaking import breakage, crossing, impair_egress, impair_ingress
 from hpn.testbed.lab.classes import buffers_problem
 
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    problem: Callable[[], str | None]  # None: it is there
+    problem: Callable[[NetNs], str | None]  # None: it is there
     way_out: str
 
 
@@ -35,10 +34,10 @@ def check(faults: Iterable[Fault], *, every: bool = False) -> None:
     for fault in faults:
         for need in fault.NEEDS:
             wanting.setdefault(need, []).append(fault.KIND)
-    problems = {need: _PROBES[need].problem() for need in (_PROBES if every else sorted(wanting))}
+    problems = _problems(list(_PROBES if every else sorted(wanting)))
     lines = []
     for need, kinds in sorted(wanting.items()):
-        problem = problems[need]
+        problem = problems.get(need)
         if problem is not None:
             which = " and ".join(sorted(set(kinds)))
             lines.append(f"{which}: no {need.value} in this kernel ({problem}); {_PROBES[need].way_out}")
@@ -46,32 +45,32 @@ def check(faults: Iterable[Fault], *, every: bool = False) -> None:
         raise MachineError("\n".join(lines))
 
 
-def _netem_problem() -> str | None:
-    return None if probe_kernel()[Need.NETEM] else "no sch_netem"
+def _problems(wanted: Sequence[Need]) -> Mapping[str, str]:
+    """Return what the kernel answers about the needs that it lacks. One sandbox asks: each costs two forks."""
+    found = sandbox.ask(lambda: {need: why for need in wanted if (why := _tried(need)) is not None}) if wanted else {}
+    if not isinstance(found, dict):
+        raise MachineError(f"the process in the sandbox answers {found!r} when it is asked what the kernel has")
+    return {str(need): str(why) for need, why in found.items()}
 
 
-def _problem(probe: Callable[[NetNs], str | None]) -> Callable[[], str | None]:
-    """Return a check that runs ``probe`` in a temporary namespace and returns the problem."""
-
-    def tried() -> str | None:
-        space = ns.create("probe")
-        try:
-            return probe(space)
-        except MachineError as error:
-            return str(error)
-        finally:
-            os.close(space.fd)
-
-    return lambda: None if (found := sandbox.ask(tried)) is None else str(found)
+def _tried(need: Need) -> str | None:
+    """Return why the kernel lacks it, None if it does not; probed in a namespace of its own."""
+    space = ns.create("probe")
+    try:
+        return _PROBES[need].problem(space)
+    except MachineError as error:
+        return str(error)
+    finally:
+        os.close(space.fd)
 
 
 _NFT = "apt install libnftables1, modprobe nf_tables, or run it with --engine qemu or --engine uml-virtual-time"
 
 
 _PROBES: Mapping[Need, _Probe] = {
-    Need.NETEM: _Probe(_netem_problem, "modprobe sch_netem, or run it with --engine qemu or --engine uml"),
-    Need.LOSSLESS: _Probe(_problem(buffers_problem), "run it with --engine uml-virtual-time"),
-    Need.NFT_INGRESS: _Probe(_problem(impair_ingress.probe), _NFT),
-    Need.CROSSING: _Probe(_problem(crossing.probe), _NFT),
-    Need.NFT_FORWARD: _Probe(_problem(breakage.probe), _NFT),
+    Need.NETEM: _Probe(impair_egress.probe, "modprobe sch_netem, or run it with --engine qemu or --engine uml"),
+    Need.LOSSLESS: _Probe(buffers_problem, "run it with --engine uml-virtual-time"),
+    Need.NFT_INGRESS: _Probe(impair_ingress.probe, _NFT),
+    Need.CROSSING: _Probe(crossing.probe, _NFT),
+    Need.NFT_FORWARD: _Probe(breakage.probe, _NFT),
 }

@@ -12,7 +12,7 @@ from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import mmu
 from hpn.testbed.kernel.rtnetlink.htb import add_fifo, port_queues
 from hpn.testbed.kernel.rtnetlink.mmu import PortClass, PortOptions
-from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from hpn.testbed.kernel.rtnetlink.netlink import refusal
 from hpn.testbed.kernel.rtnetlink.red import LOOPBACK, ROOT
 
 _ANY_BYTES = 65536
@@ -38,7 +38,7 @@ def check_buffers(spec: FabricSpec) -> None:
 
 def buffers_problem(space: NetNs) -> str | None:
     """Return why this kernel cannot have ``switch:``, None if it can; tested in ``space``."""
-    return _refusal(space, [_any_buffer()])
+    return refusal(space, [_any_buffer()])
 
 
 def _any_buffer() -> bytes:
@@ -48,19 +48,8 @@ def _any_buffer() -> bytes:
 def _try(requests: list[bytes], problem: str, way_out: str) -> None:
     probe = ns.create("class-probe")
     try:
-        refusal = _refusal(probe, requests)
+        why = refusal(probe, requests)
     finally:
         os.close(probe.fd)
-    if refusal is not None:
-        raise MachineError(f"{problem} ({refusal}); {way_out}")
-
-
-def _refusal(space: NetNs, requests: list[bytes]) -> str | None:
-    link = Netlink(space)
-    try:
-        link.run(requests)
-    except OSError as error:
-        return str(error.strerror or error)
-    finally:
-        link.close()
-    return None
+    if why is not None:
+        raise MachineError(f"{problem} ({why}); {way_out}")

@@ -34,6 +34,7 @@ def _has(file: str, text: str) -> Callable[[Path], bool]:
 PATCHES = (
     Patch(_HERE / "uml-kernel.patch"),
     Patch(_HERE / "uml-kernel-polling.patch"),
+    Patch(_HERE / "uml-kernel-faults.patch", _has("arch/um/kernel/tlb.c", "um_tlb_sync")),
     Patch(_HERE / "uml-kernel-xstate.patch", _has("arch/x86/um/os-Linux/registers.c", "have_xstate_support")),
     Patch(_HERE / "uml-kernel-rxe.patch", _has("drivers/infiniband/sw/rxe/rxe_net.c", "_output_key(&init_net")),
 )

@@ -126,7 +126,7 @@ def test_it_composes_with_what_lets_its_frames_through(other: Fault, why: str) -
 
 
 def test_a_kernel_without_the_discipline_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hpn.failover.inject.needs.sandbox.ask", lambda _question: "no such kind")
+    monkeypatch.setattr("hpn.failover.inject.needs.sandbox.ask", lambda _question: {Need.LOSSLESS: "no such kind"})
     assert {Need.LOSSLESS} == PauseStorm.NEEDS
     with pytest.raises(MachineError, match=r"pause-storm: no .*PFC.* \(no such kind\); run it with --engine uml-virt"):
         needs.check([PauseStorm(NIC)])

@@ -226,6 +226,18 @@ class Netlink:
         return NetlinkError(errno, f"{self._name}: {rtnl.describe(request)}: {text}")
 
 
+def refusal(space: NetNs, requests: Sequence[bytes]) -> str | None:
+    """Return why a namespace's kernel refuses requests, None if it carries them out."""
+    link = Netlink(space)
+    try:
+        link.run(requests)
+    except OSError as error:
+        return str(error.strerror or error)
+    finally:
+        link.close()
+    return None
+
+
 class Monitor:
     """A multicast listener in one namespace; add ``fileno()`` to an event loop and call ``read`` when readable."""
 

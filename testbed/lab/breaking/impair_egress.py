@@ -13,9 +13,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from hpn.testbed.fabric.model import Fabric, Link, Port
+from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl
-from hpn.testbed.kernel.rtnetlink.netlink import Netlink
-from hpn.testbed.kernel.rtnetlink.red import INSIDE_THE_BUCKET
+from hpn.testbed.kernel.rtnetlink.netlink import Netlink, refusal
+from hpn.testbed.kernel.rtnetlink.red import INSIDE_THE_BUCKET, LOOPBACK, ROOT
 from hpn.testbed.kernel.rtnetlink.rtnl import RTM_NEWQDISC
 from hpn.testbed.lab.markers import MarkerKind
 from hpn.testbed.lab.wire import inner_queue, queue_bytes, shaper
@@ -108,10 +109,15 @@ def _delaying_queue(port: Port, total: Delay, room: int) -> bytes:
     options = struct.pack("=IIIIII", 0, room, 0, 0, 0, 0)
     options += rtnl.attribute(_LATENCY64, struct.pack("=q", total.delay_ns))
     options += rtnl.attribute(_JITTER64, struct.pack("=q", total.jitter_ns))
-    return _inner_queue(port, b"netem\0", options)
+    return _netem(port.ifindex, INSIDE_THE_BUCKET, options)
 
 
-def _inner_queue(port: Port, kind: bytes, options: bytes) -> bytes:
-    body = struct.pack("=BxxxiIII", 0, port.ifindex, 0, INSIDE_THE_BUCKET, 0)
-    body += rtnl.attribute(_KIND, kind) + rtnl.attribute(_OPTIONS, options)
+def _netem(ifindex: int, parent: int, options: bytes) -> bytes:
+    body = struct.pack("=BxxxiIII", 0, ifindex, 0, parent, 0)
+    body += rtnl.attribute(_KIND, b"netem\0") + rtnl.attribute(_OPTIONS, options)
     return rtnl.message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body)
+
+
+def probe(space: NetNs) -> str | None:
+    """Return why this kernel cannot delay frames, None if it can; tested in ``space``."""
+    return refusal(space, [_netem(LOOPBACK, ROOT, struct.pack("=IIIIII", 0, 1, 0, 0, 0, 0))])

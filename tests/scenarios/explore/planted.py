@@ -30,12 +30,11 @@ DRILLS = {
     "thawed-tor-keeps-its-routes": ("link-down", "late-tor,late-sibling"),
     "lacp-said-again-unmoved": ("link-down", "lacp-loss"),
     "lag-change-unseen": ("link-down", "other-port,peer-port"),
-    "neighbours-not-asked-for-on-return": ("link-down", "arp-loss,early-return"),
-    "delivery-at-once": ("link-down", "sibling-tor"),
     "arp-one-retry": ("link-down", "arp-loss"),
     "lacp-defaulted-for-ever": ("link-down", "lacp-loss"),
     "thawed-tor-speaks-no-lacp": ("link-down", "late-tor,late-sibling"),
-    "first-port-back-not-asked": ("link-down", "other-port"),
+    "short-cut-unseen": ("link-down", "early-return"),
+    "reloaded-tor-stays-away": ("link-down", "sibling-tor"),
 }
 """Drill to explore by defect, and the second faults to try."""
 _LOOK_S = 2.0

@@ -26,15 +26,15 @@ class Patch:
     needed: Callable[[Path], bool] = lambda _tree: True
 
 
-def _has(file: str, text: str) -> Callable[[Path], bool]:
-    """Return a test whether a file of a source exists and contains a text."""
-    return lambda tree: (tree / file).is_file() and text in (tree / file).read_text(errors="replace")
+def _has(file: str, text: str, found: bool = True) -> Callable[[Path], bool]:
+    """Return a test whether a file of a source exists and contains a text, or does not if not ``found``."""
+    return lambda tree: (tree / file).is_file() and (text in (tree / file).read_text(errors="replace")) == found
 
 
 PATCHES = (
     Patch(_HERE / "uml-kernel.patch"),
     Patch(_HERE / "uml-kernel-polling.patch"),
-    Patch(_HERE / "uml-kernel-faults.patch", _has("arch/um/kernel/tlb.c", "um_tlb_sync")),
+    Patch(_HERE / "uml-kernel-faults.patch", _has("arch/um/kernel/trap.c", "flush_tlb_page", False)),
     Patch(_HERE / "uml-kernel-xstate.patch", _has("arch/x86/um/os-Linux/registers.c", "have_xstate_support")),
     Patch(_HERE / "uml-kernel-rxe.patch", _has("drivers/infiniband/sw/rxe/rxe_net.c", "_output_key(&init_net")),
 )

@@ -77,7 +77,16 @@ def page(answers: Sequence[Answer]) -> str:
         "",
         *_rows(answers, "fabric", by_fabric),
     )
-    return TOLD + "\n".join(lines) + "\n" + PICTURES
+    return TOLD + _extent(answers) + "\n\n" + "\n".join(lines) + "\n" + PICTURES
+
+
+def _extent(answers: Sequence[Answer]) -> str:
+    """Return how much the page is made of: faults that some observation met, runs, and healthy ones."""
+    first = [each for each in answers if each.method == next(iter(METHODS))]
+    faults = sum(told.counts for each in first for told in each.told)
+    runs = {each.run for each in first}
+    healthy = runs - {each.run for each in first if each.told}
+    return f"{faults:,} faults in {len(runs)} runs, {len(healthy)} of which are healthy."
 
 
 def _of_case(case: Case) -> Callable[[Answer, Told], bool]:
@@ -95,7 +104,7 @@ def _summary(answers: Sequence[Answer]) -> Iterator[str]:
         mine = [each for each in answers if each.method == method]
         found = [told for each in mine for told in each.told if told.counts and told.case.is_plain]
         answered = [told for told in found if told.score.rounds]
-        healthy = {each.run for each in mine if not each.told}
+        healthy = {each.run for each in mine} - {each.run for each in mine if each.told}
         alarms = sum(each.false_alarms for each in mine)
         wrong = len({each.run for each in mine if each.run in healthy and each.false_alarms})
         yield (

@@ -212,7 +212,7 @@ class JobEngine(WorkerPool):
         if isinstance(message, QpError):
             self._die(Death(message.at_ns, self._flows[message.flow].name), {"flow": message.flow})
         elif isinstance(message, Progress) and self._watchdog is not None:
-            silent = ", ".join(self._watchdog.silent(message.at_ns, message.received, self._flows))
+            silent = self._watchdog.silent(message.at_ns, message.received, self._flows)
             if silent:
                 self._die(Death(message.at_ns, "", silent=silent), {"silent": silent})
 

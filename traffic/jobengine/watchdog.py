@@ -6,9 +6,11 @@ Retries end a dead queue pair after seconds or minutes. A scheduler that sees ea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from hpn.traffic.flows.flow import FlowSpec
+
+_SHOWN = 4
 
 
 class Watchdog:
@@ -22,8 +24,8 @@ class Watchdog:
         """Wait anew for every NIC: the job begins another life."""
         self._last = {nic: (packets, at_ns) for nic, (packets, _) in self._last.items()}
 
-    def silent(self, at_ns: int, received: Mapping[int, int], flows: Mapping[int, FlowSpec]) -> Sequence[str]:
-        """Return the NICs that got nothing for the limit and longer; ``received``: packets of flows so far."""
+    def silent(self, at_ns: int, received: Mapping[int, int], flows: Mapping[int, FlowSpec]) -> str:
+        """Return the NICs that got nothing for the limit and longer, '' if all did; ``received``: packets so far."""
         now: dict[str, int] = {}
         for flow, packets in received.items():
             nic = flows[flow].dst_nic
@@ -31,4 +33,6 @@ class Watchdog:
         for nic, packets in now.items():
             if packets and self._last.get(nic, (0, 0))[0] != packets:
                 self._last[nic] = (packets, at_ns)
-        return [nic for nic in now if nic in self._last and at_ns - self._last[nic][1] >= self._limit_ns]
+        found = [nic for nic in now if nic in self._last and at_ns - self._last[nic][1] >= self._limit_ns]
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        return ", ".join(found[:_SHOWN]) + more

@@ -22,7 +22,7 @@ def watchdog() -> Watchdog:
 
 def test_a_nic_is_silent_once_it_got_nothing_for_the_limit(watchdog: Watchdog) -> None:
     assert not watchdog.silent(LIMIT_NS - 1, {0: 5, 1: 6, 2: 0}, FLOWS)
-    assert watchdog.silent(LIMIT_NS, {0: 5, 1: 7, 2: 0}, FLOWS) == ["b"]
+    assert watchdog.silent(LIMIT_NS, {0: 5, 1: 7, 2: 0}, FLOWS) == "b"
 
 
 def test_packets_of_any_queue_pair_keep_a_nic_alive(watchdog: Watchdog) -> None:
@@ -34,10 +34,17 @@ def test_a_nic_that_never_got_a_packet_is_not_missed() -> None:
 
 
 def test_a_report_is_about_the_nics_of_its_worker_alone(watchdog: Watchdog) -> None:
-    assert watchdog.silent(LIMIT_NS, {1: 5}, FLOWS) == ["c"]
+    assert watchdog.silent(LIMIT_NS, {1: 5}, FLOWS) == "c"
 
 
 def test_a_new_life_is_waited_for_as_long_as_the_first(watchdog: Watchdog) -> None:
     watchdog.begin(10 * LIMIT_NS)
     assert not watchdog.silent(11 * LIMIT_NS - 1, {0: 5, 1: 5, 2: 0}, FLOWS)
-    assert watchdog.silent(11 * LIMIT_NS, {0: 5, 1: 5, 2: 0}, FLOWS) == ["b", "c"]
+    assert watchdog.silent(11 * LIMIT_NS, {0: 5, 1: 5, 2: 0}, FLOWS) == "b, c"
+
+
+def test_of_many_the_first_are_named() -> None:
+    flows = {number: flow(number, src="a", dst=f"n{number}") for number in range(9)}
+    made, received = Watchdog(LIMIT_NS), dict.fromkeys(flows, 1)
+    assert not made.silent(0, received, flows)
+    assert made.silent(LIMIT_NS, received, flows) == "n0, n1, n2, n3 and 5 more"

@@ -31,7 +31,7 @@ class Watchdog:
             nic = flows[flow].dst_nic
             now[nic] = now.get(nic, 0) + packets
         for nic, packets in now.items():
-            if packets and self._last.get(nic, (0, 0))[0] != packets:
+            if self._last.get(nic, (0, 0))[0] != packets:
                 self._last[nic] = (packets, at_ns)
         found = [nic for nic in now if nic in self._last and at_ns - self._last[nic][1] >= self._limit_ns]
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""

@@ -274,6 +274,8 @@ class JobEngine(WorkerPool):
             self._answers.pop((answer, index), None)
 
     def _stay_dead(self) -> None:
+        """Begin no other life, and end none: nothing arrives while the workers finish."""
+        self._watchdog = None
         if self._return is not None:
             self._return.cancel()
 

@@ -45,7 +45,7 @@ def chain(routers: int = 0, mtu: int = 4200, *, split: bool = True) -> Net:
             [
                 rtnl.add_veth(
                     *ports[near], nodes[near], *ports[far], nodes[far],
-                    mac=_mac(near, i), peer_mac=_mac(far, i), mtu=mtu,
+                    mac=mac(near, i), peer_mac=mac(far, i), mtu=mtu,
                     split_gso=split and near in (0, last + 1),
                 )
             ]
@@ -74,7 +74,7 @@ def _links(space: ns.NetNs) -> list[dict[str, str]]:
     return [link for link in json.loads(told) if link["ifname"] != "lo"]
 
 
-def _mac(node: int, link: int) -> str:
+def mac(node: int, link: int) -> str:
     return f"02:00:00:00:{node:02x}:{link:02x}"
 
 
@@ -88,10 +88,10 @@ def _configure(node: ns.NetNs, k: int, last: int) -> None:
         requests.append(rtnl.add_address(B_IF, f"{B_IP}/32"))
     if k <= last:  # eastwards
         requests.append(rtnl.add_route(f"{B_IP}/32", oif=A_IF + k))
-        requests.append(rtnl.add_neighbour(A_IF + k, B_IP, _mac(k + 1, k)))
+        requests.append(rtnl.add_neighbour(A_IF + k, B_IP, mac(k + 1, k)))
     if k > 0:  # westwards
         requests.append(rtnl.add_route(f"{A_IP}/32", oif=B_IF + last - k + 1))
-        requests.append(rtnl.add_neighbour(B_IF + last - k + 1, A_IP, _mac(k - 1, k - 1)))
+        requests.append(rtnl.add_neighbour(B_IF + last - k + 1, A_IP, mac(k - 1, k - 1)))
     Netlink(node).run(requests)
 
 
@@ -100,7 +100,7 @@ def westward(net: Net, k: int) -> list[bytes]:
     port = B_IF + len(net.routers) - k + 1
     return [
         rtnl.add_route(f"{A_IP}/32", oif=port),
-        rtnl.add_neighbour(port, A_IP, _mac(k - 1, k - 1)),
+        rtnl.add_neighbour(port, A_IP, mac(k - 1, k - 1)),
     ]
 
 

@@ -127,11 +127,12 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
 def test_packets_over_ipv6_arrive_intact_and_without_a_udp_checksum(ring: Callable[[], Ring | None]) -> None:
     to = replace(TO, src_ip="fd00::1", dst_ip="fd00::2")
     net = nets.chain(mtu=4220)
-    ends = ((net.a, nets.A_IF, to.src_ip, to.dst_ip), (net.b, nets.B_IF, to.dst_ip, to.src_ip))
-    for space, port, own, there in ends:
+    ends = ((net.a, nets.A_IF, to.src_ip, to.dst_ip, 1), (net.b, nets.B_IF, to.dst_ip, to.src_ip, 0))
+    for space, port, own, there, peer in ends:
         with space.entered(), open("/proc/sys/net/ipv6/conf/all/disable_ipv6", "w") as file:
             file.write("0")
-        Netlink(space).run([seg6.add_address6(port, own), seg6.add_route6(f"{there}/128", port)])
+        known = seg6.add_neighbour6(port, there, nets.mac(peer, 0))  # else few packets would wait for the answer
+        Netlink(space).run([seg6.add_address6(port, own), seg6.add_route6(f"{there}/128", port), known])
     far, outgoing = Far(net, to.dst_ip), Outgoing(256, MTU, ring(), IPV6)
     with open_raw_sender(net.a, layer=IPV6) as sender:
         paths = [outgoing.open_path(sender.fileno(), replace(to, sport=0xC000 + at), ack_every=16) for at in range(3)]

@@ -17,6 +17,7 @@ from hpn.testbed.kernel import ns
 from hpn.testbed.kernel.ns import NetNs
 from hpn.testbed.kernel.rtnetlink import rtnl
 from hpn.testbed.kernel.rtnetlink.netlink import Netlink
+from tests.traffic.nets import until_running
 
 NIC_MAC = "02:00:00:00:00:0a"
 GATEWAY_MAC = "02:00:00:00:00:fe"
@@ -93,6 +94,7 @@ def build() -> Rack:
     links[host].run([rtnl.set_link(11, up=True)])
     for index, tor in enumerate(tors):
         links[tor].run([rtnl.set_link(30 + index, up=True)])
+    until_running(*spaces)
     return Rack(host, tors, links)
 
 

@@ -271,6 +271,10 @@ class JobMetrics:
         """True if the iteration that the run cut off took longer than any that ended, or can never end."""
         return self.dead or (bool(self.iterations) and self.open_ms > max(each.ms for each in self.iterations))
 
+    def cause_of(self, death: Death) -> str:
+        """Return why it died; a client says so itself."""
+        return death.cause if self.client is None else death.queue_pair
+
     @property
     def did_anything(self) -> bool:
         """True if an iteration ended or a message was completed; for a client that reports no steps: if it ran."""

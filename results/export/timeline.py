@@ -170,7 +170,7 @@ def _ranks(trace: Trace, run: Run) -> None:
                 "iterations of all ranks",
                 (Slice(i.begin_ns, i.end_ns, f"iteration {i.number}", {"wrong": i.wrong}) for i in job.iterations),
             )
-            deaths = (Instant(d.at_ns, "died", {"cause": d.cause, "undone": d.undone}) for d in job.deaths)
+            deaths = (Instant(d.at_ns, "died", {"cause": job.cause_of(d), "undone": d.undone}) for d in job.deaths)
             trace.instants(pid, "deaths", deaths)
         for title, of_rank in _by_rank(spans or ()):
             trace.slices(pid, title, (_span(span) for span in of_rank))

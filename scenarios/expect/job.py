@@ -18,18 +18,13 @@ _IDLE = Figure(None, "no iteration ended, and no message was completed")
 
 def _survives(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     if job.deaths:
-        return Figure(0.0, _cause(job.deaths[0], job))
+        return Figure(0.0, job.cause_of(job.deaths[0]))
     if not job.did_anything:
         return _IDLE
     if job.stands:
         return Figure(None, f"nothing was given up, and the last iteration has not ended in {plain(job.open_ms, 4)} ms")
     what = f"{job.queue_pairs} queue pairs" if job.client is None else f"{len(job.client.facts.ranks)} ranks"
     return Figure(1.0, f"{what}, {len(job.iterations)} iterations")
-
-
-def _cause(death: Death, job: JobMetrics) -> str:
-    """Return why a job died; a client says so itself."""
-    return death.cause if job.client is None else death.queue_pair
 
 
 def _restarts(_expectation: Selection, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
@@ -64,7 +59,7 @@ def job_stood_still(expectation: Selection, metrics: DrillMetrics, job: JobMetri
 
 
 def _stood_still(edge: EdgeResult, death: Death, job: JobMetrics) -> Figure:
-    said = f"{edge.edge.label}: {_cause(death, job)}; iterations undone: {death.undone}"
+    said = f"{edge.edge.label}: {job.cause_of(death)}; iterations undone: {death.undone}"
     figure_ms = death.still_ns(edge.edge.window_end_ns) / 1e6
     if death.restarted_at_ns is None:
         return lower_bound(figure_ms - job.tick_ms, said, never=death.final)

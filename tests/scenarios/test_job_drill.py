@@ -371,9 +371,10 @@ def test_port_recovery_is_read_with_nccl_s_defaults() -> None:
 
 
 def test_what_follows_a_death_is_read() -> None:
-    job = _job(f"{{{_WORK}, restart: {{after: 2 s, checkpoint_every: 5, watchdog: 1 s}}}}").job
+    restart = "restart: {after: 2 s, checkpoint_every: 5, watchdog: 1 s}"
+    job = _job(f"{{{_WORK}, {restart}, queue_pairs: 2, port_failover: yes}}").job
     assert job is not None
-    assert job.restart == RestartPolicy(2 * 10**9, 5, watchdog_ns=10**9)
+    assert (job.restart, job.port_failover) == (RestartPolicy(2 * 10**9, 5, watchdog_ns=10**9), True)
 
 
 def test_a_fault_does_not_say_which_spare_a_job_takes() -> None:

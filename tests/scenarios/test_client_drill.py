@@ -126,6 +126,8 @@ def test_the_terminal_shows_ranks_their_ends_and_who_died() -> None:
     assert "client command: 2 ranks, 2 of which tell steps, 80 steps done by all of these, one every 100 ms" in said
     assert "the client died: rank 1 in p0.s0.h1: killed by signal 11" in said
     assert "used its retries up" not in said
+    assert metrics.job is not None
+    assert [metrics.job.cause_of(each) for each in metrics.job.deaths] == [death.queue_pair]
     assert verdict.outcome is Outcome.FAIL
 
 
